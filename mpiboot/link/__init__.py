@@ -1,0 +1,1 @@
+"""The lease: one authenticated SSH connection between launcher and worker."""

@@ -1,0 +1,65 @@
+"""Logging to stderr, as text or JSON, with one prefix per role; stdout belongs to the job."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+LEVELS = ("debug", "info", "warning", "error")
+
+logger = logging.getLogger("mpiboot")
+
+
+class _Text(logging.Formatter):
+    """`[mpiboot worker] message`; the level is named from WARNING on."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__()
+        self._prefix = f"[mpiboot {role}]" if role else "[mpiboot]"
+
+    def format(self, record: logging.LogRecord) -> str:
+        level = f" {record.levelname.lower()}:" if record.levelno >= logging.WARNING else ""
+        text = record.getMessage()
+        if record.exc_info:
+            text = f"{text}\n{self.formatException(record.exc_info)}"
+        return "\n".join(f"{self._prefix}{level} {line}" for line in text.splitlines() or [""])
+
+
+class _Json(logging.Formatter):
+    """One object per line: time (UTC), level, role, message."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__(datefmt="%Y-%m-%dT%H:%M:%S")
+        self._role = role
+
+    def format(self, record: logging.LogRecord) -> str:
+        stamp = f"{self.formatTime(record, self.datefmt)}.{int(record.msecs):03d}Z"
+        entry = {
+            "time": stamp,
+            "level": record.levelname.lower(),
+            "role": self._role,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False)
+
+
+def configure(role: str, *, level: str = "info", as_json: bool = False) -> None:
+    """Send the agent's log to stderr.
+
+    Args:
+        role: goes into the prefix, e.g. `worker`.
+        level: one of LEVELS.
+        as_json: JSON lines in place of text.
+    """
+    import time  # noqa: PLC0415 - only the JSON clock needs it
+
+    handler = logging.StreamHandler(sys.stderr)
+    formatter: logging.Formatter = _Json(role) if as_json else _Text(role)
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
+    logger.handlers[:] = [handler]
+    logger.setLevel(level.upper())
+    logger.propagate = False

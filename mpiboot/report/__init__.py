@@ -1,0 +1,1 @@
+"""What the outside sees: status file, termination message, metrics."""

@@ -1,0 +1,1 @@
+"""The two roles: the only place where decisions and effects meet."""

@@ -1,0 +1,1 @@
+"""Effects: processes, signals, files, sockets."""

@@ -1,0 +1,182 @@
+"""Start children and learn how they ended: the only place that spawns and the only one that reaps.
+
+The reaper peeks first (`WNOWAIT`) and leaves a child of ours to its own record, so that a status
+is never taken from the one who needs it; strangers re-parented to us are reaped and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from mpiboot.errors import CannotRunError, NotFoundError
+
+Stream = int | IO[bytes] | None
+DEVNULL = subprocess.DEVNULL
+PIPE = subprocess.PIPE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completed:
+    """A finished helper: exit code (128 + n for a signal) and its output, undecoded."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def text(self) -> str:
+        """Both streams as text, for a message to a person."""
+        return (self.stdout + self.stderr).decode(errors="replace").strip()
+
+
+class Child:
+    """A process of ours; `ended` resolves to its exit code, 128 + n for a signal."""
+
+    def __init__(self, name: str, popen: subprocess.Popen[bytes]) -> None:
+        self.name = name
+        self.pid = popen.pid
+        self.popen = popen
+        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    @property
+    def running(self) -> bool:
+        """Tell whether it has not been reaped yet."""
+        return not self.ended.done()
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process itself, not to its group."""
+        if self.running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def signal_group(self, number: int) -> None:
+        """Send a signal to the process group that the child leads."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+
+class Children:
+    """The table of our children; one per agent, used from the loop's thread only."""
+
+    def __init__(self) -> None:
+        self._table: dict[int, Child] = {}
+        self.orphans_reaped = 0
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        name: str = "",
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        stdin: Stream = DEVNULL,
+        stdout: Stream = None,
+        stderr: Stream = None,
+        pass_fds: Sequence[int] = (),
+    ) -> Child:
+        """Start a program in a session of its own.
+
+        Raises:
+            NotFoundError: there is no such program (127).
+            CannotRunError: it exists but cannot be executed (126).
+        """
+        try:
+            popen = subprocess.Popen(
+                list(argv),
+                env=dict(env) if env is not None else None,
+                cwd=cwd,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=tuple(pass_fds),
+                start_new_session=True,
+            )
+        except (FileNotFoundError, NotADirectoryError) as fault:
+            missing = fault.filename or argv[0]
+            raise NotFoundError(
+                f"cannot start {argv[0]}: {missing} does not exist",
+                hint="check the path, or PATH in this container",
+            ) from fault
+        except OSError as fault:
+            raise CannotRunError(f"cannot start {argv[0]}: {fault.strerror}") from fault
+        child = Child(name or argv[0], popen)
+        self._table[child.pid] = child
+        return child
+
+    def reap(self) -> None:
+        """Collect everything that has died; call on SIGCHLD."""
+        while True:
+            try:
+                seen = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if seen is None:
+                return
+            child = self._table.pop(seen.si_pid, None)
+            if child is None:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(seen.si_pid, os.WNOHANG)
+                self.orphans_reaped += 1
+                continue
+            code = child.popen.wait()
+            if not child.ended.done():
+                child.ended.set_result(code if code >= 0 else 128 - code)
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+    ) -> Completed:
+        """Run a short helper to its end and capture what it says.
+
+        A helper that outlives `timeout_s` is killed and reported with code 137.
+        """
+        child = self.spawn(argv, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        loop = asyncio.get_running_loop()
+        talk = loop.run_in_executor(None, _exchange, child.popen, stdin)
+        timer = loop.call_later(timeout_s, child.signal_group, signal.SIGKILL)
+        try:
+            stdout, stderr = await talk
+            code = await child.ended
+        finally:
+            timer.cancel()
+        return Completed(code=code, stdout=stdout, stderr=stderr)
+
+    @property
+    def running(self) -> list[Child]:
+        """Our children that have not ended."""
+        return list(self._table.values())
+
+
+def _exchange(popen: subprocess.Popen[bytes], stdin: bytes) -> tuple[bytes, bytes]:
+    """Feed and drain a child's pipes without waiting for the child itself."""
+    import selectors  # noqa: PLC0415 - asyncio has it loaded already
+
+    assert popen.stdin and popen.stdout and popen.stderr  # noqa: S101, PT018 - all are PIPE above
+    out: dict[int, bytearray] = {}
+    with contextlib.suppress(BrokenPipeError), popen.stdin as pipe:
+        pipe.write(stdin)
+    with selectors.DefaultSelector() as watch:
+        for pipe in (popen.stdout, popen.stderr):
+            watch.register(pipe, selectors.EVENT_READ)
+            out[pipe.fileno()] = bytearray()
+        while watch.get_map():
+            for key, _ in watch.select():
+                chunk = os.read(key.fd, 65536)
+                out[key.fd] += chunk
+                if not chunk:
+                    watch.unregister(key.fileobj)
+    texts = [bytes(buffer) for buffer in out.values()]
+    popen.stdout.close()
+    popen.stderr.close()
+    return texts[0], texts[1]
