@@ -1,0 +1,82 @@
+"""JSON lines, versioned, both directions; whatever else arrives is counted and dropped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mpiboot.model.facts import Facts, from_json
+from mpiboot.plan.release import Over
+
+VERSION = 1
+MAX_LINE = 65536
+
+HELLO = "hello"  # launcher → worker: who I am, which attempt
+FACTS = "facts"  # worker → launcher: what I have
+BEAT = "beat"  # both
+PHASE = "phase"  # launcher → worker: what the job is doing
+OVER = "over"  # launcher → worker: the attempt is over
+BYE = "bye"  # worker → launcher: understood, leaving or staying
+PROBE = "probe"  # probe → agent, and its answer
+KINDS = (HELLO, FACTS, BEAT, PHASE, OVER, BYE, PROBE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """One line of the link: its kind and the fields beside it."""
+
+    kind: str
+    body: Mapping[str, object] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        """Render the line, newline included."""
+        data = {"v": VERSION, "kind": self.kind, **self.body}
+        return json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+
+    def text(self, key: str) -> str:
+        """Return a short printable text field, empty when it is none."""
+        value = self.body.get(key)
+        if not isinstance(value, str):
+            return ""
+        return "".join(c for c in value[:1024] if c.isprintable())
+
+
+def decode(line: bytes) -> Message | None:
+    """Read one line; None for anything that is not a message of this version."""
+    if len(line) > MAX_LINE:
+        return None
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict) or data.get("v") != VERSION or data.get("kind") not in KINDS:
+        return None
+    body = {key: value for key, value in data.items() if key not in ("v", "kind")}
+    return Message(kind=data["kind"], body=body)
+
+
+def facts_message(facts: Facts) -> Message:
+    """Wrap a worker's facts."""
+    return Message(kind=FACTS, body={"facts": facts.to_json()})
+
+
+def read_facts(message: Message) -> Facts:
+    """Unwrap a worker's facts; what is wrong in them is left out."""
+    data = message.body.get("facts")
+    return from_json(data if isinstance(data, dict) else {})
+
+
+def over_message(over: Over) -> Message:
+    """Wrap the end of an attempt."""
+    return Message(kind=OVER, body={"code": over.code, "final": over.final, "ran": over.ran})
+
+
+def read_over(message: Message) -> Over | None:
+    """Unwrap the end of an attempt; None when a field is missing or of the wrong type."""
+    code, final, ran = (message.body.get(key) for key in ("code", "final", "ran"))
+    if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code <= 255:
+        return None
+    if not isinstance(final, bool) or not isinstance(ran, bool):
+        return None
+    return Over(code=code, final=final, ran=ran)

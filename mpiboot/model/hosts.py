@@ -1,0 +1,213 @@
+"""Who takes part: hosts as the user named them, from a list, a hostfile, or a name to enumerate."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from mpiboot.errors import ConfigError
+
+MAX_SLOTS = 100_000
+MAX_HOSTS = 100_000
+
+# Underscores are legal: compose makes such names, and DNS decides. A leading dash would be read as
+# an option by ssh, so it is not.
+_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?", re.ASCII)
+_USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
+_PAIR = re.compile(r"\s*=\s*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """One worker as it was named.
+
+    Attributes:
+        name: a DNS name or an IP address without brackets.
+        slots: ranks it may take; None when nothing was said.
+        port: port of its sshd; None for the job's default.
+        user: login name; None for the job's default.
+    """
+
+    name: str
+    slots: int | None = None
+    port: int | None = None
+    user: str | None = None
+
+    @property
+    def is_address(self) -> bool:
+        """Tell whether the name is a literal IP address."""
+        return is_address(self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """Hosts that are known by name from the start."""
+
+    hosts: tuple[Host, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enumerated:
+    """Hosts that are the addresses of one DNS name.
+
+    Attributes:
+        name: the name to ask for, e.g. a compose service.
+        count: how many to expect; None: as many as stay the same for a while.
+    """
+
+    name: str
+    count: int | None
+
+
+Source = Listed | Enumerated
+
+
+def is_address(text: str) -> bool:
+    """Tell whether a text is a literal IPv4 or IPv6 address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def parse_list(text: str) -> Listed:
+    """Read `a:2,b:2,[fe80::1]:4`.
+
+    Raises:
+        ConfigError: naming every item that cannot be read.
+    """
+    hosts, problems = [], []
+    for number, item in enumerate(text.split(","), start=1):
+        if not item.strip():
+            continue
+        try:
+            hosts.append(_parse_words([item.strip()]))
+        except ValueError as fault:
+            problems.append(f"item {number} {item.strip()[:80]!r}: {fault}")
+    return _listed(hosts, problems, "the host list")
+
+
+def parse_hostfile(text: str, name: str) -> Listed:
+    """Read a hostfile in any dialect: `a slots=2`, `a:2`, `user@a port=2222`, comments, CRLF.
+
+    Args:
+        text: the file's text.
+        name: how to call the file in messages.
+
+    Raises:
+        ConfigError: naming every bad line by its number, or an empty file.
+    """
+    hosts, problems = [], []
+    for number, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1):
+        words = _PAIR.sub("=", line.split("#", 1)[0]).split()
+        if not words:
+            continue
+        try:
+            hosts.append(_parse_words(words))
+        except ValueError as fault:
+            problems.append(f"line {number} {line.strip()[:80]!r}: {fault}")
+    return _listed(hosts, problems, f"hostfile {name}")
+
+
+def parse_source(text: str, count: int) -> Source:
+    """Read the value of --hosts: `dns:NAME` to enumerate, else a list."""
+    if text.startswith("dns:"):
+        name = text.removeprefix("dns:")
+        if not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"--hosts {text!r}: {name!r} is not a DNS name", hint="write dns:NAME"
+            )
+        return Enumerated(name=name, count=count or None)
+    return parse_list(text)
+
+
+def _listed(hosts: list[Host], problems: list[str], what: str) -> Listed:
+    if problems:
+        shown = "; ".join(problems[:10])
+        more = f"; and {len(problems) - 10} more" if len(problems) > 10 else ""
+        raise ConfigError(f"{what}: {shown}{more}", hint="write name, name:2 or name slots=2")
+    merged = tuple(host for host in _merge(hosts) if host.slots != 0)
+    if not merged:
+        raise ConfigError(f"{what} names no host", hint="give at least one worker")
+    if len(merged) > MAX_HOSTS:
+        raise ConfigError(f"{what} names {len(merged)} hosts, more than {MAX_HOSTS}")
+    return Listed(hosts=merged)
+
+
+def _merge(hosts: Iterable[Host]) -> list[Host]:
+    """Add up the slots of a host that is named twice, as `mpirun -H a,a` means it."""
+    table: dict[str, Host] = {}
+    for host in hosts:
+        key = host.name.lower()
+        seen = table.get(key)
+        if seen is None:
+            table[key] = host
+        else:
+            slots = (1 if seen.slots is None else seen.slots) + (
+                1 if host.slots is None else host.slots
+            )
+            table[key] = replace(seen, slots=slots)
+    return list(table.values())
+
+
+def _parse_words(words: list[str]) -> Host:
+    name, slots = _split_slots(words[0])
+    user = None
+    if "@" in name:
+        user, name = name.split("@", 1)
+    host = Host(name=_checked_name(name), slots=slots, user=user)
+    for word in words[1:]:
+        host = _apply(host, word)
+    if host.user is not None and not _USER.fullmatch(host.user):
+        raise ValueError(f"{host.user!r} is not a user name")
+    return host
+
+
+def _split_slots(word: str) -> tuple[str, int | None]:
+    """Split `name:2`, `[v6]:2`, `[v6]` or a bare v6 address."""
+    lead, bracket, rest = word.partition("[")
+    if bracket and (not lead or lead.endswith("@")):
+        address, closing, tail = rest.partition("]")
+        if not closing or (tail and not tail.startswith(":")):
+            raise ValueError("a bracket is not closed")
+        return lead + address, _slots(tail[1:]) if tail else None
+    if word.count(":") > 1:
+        return word, None
+    name, colon, count = word.partition(":")
+    return name, _slots(count) if colon else None
+
+
+def _apply(host: Host, word: str) -> Host:
+    key, equals, value = word.partition("=")
+    match key.lower().replace("-", "_"):
+        case "slots" if equals:
+            if host.slots is not None:
+                raise ValueError("slots are given twice")
+            return replace(host, slots=_slots(value))
+        case "max_slots" if equals:
+            _slots(value)
+            return host
+        case "port" if equals:
+            return replace(host, port=_number(value, "port", 1, 65535))
+        case "user" | "username" if equals:
+            return replace(host, user=value)
+    raise ValueError(f"{word[:40]!r} is not understood (expected slots=, port= or user=)")
+
+
+def _slots(text: str) -> int:
+    return _number(text, "slots", 0, MAX_SLOTS)
+
+
+def _number(text: str, what: str, least: int, most: int) -> int:
+    if not (text.isascii() and text.isdigit() and least <= int(text[:9]) <= most):
+        raise ValueError(f"{what} must be a number from {least} to {most}, not {text[:20]!r}")
+    return int(text)
+
+
+def _checked_name(name: str) -> str:
+    if is_address(name) or _NAME.fullmatch(name):
+        return name
+    raise ValueError(f"{name[:60]!r} is not a host name or address")

@@ -1,0 +1,126 @@
+"""How it stands and how it ended: stages, failures, outcome."""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import dataclass
+
+TERMINATION_LIMIT = 4096
+
+
+class Stage(str, enum.Enum):
+    """What an agent is doing now; also the label of its phase metrics."""
+
+    STARTING = "starting"
+    WAITING = "waiting"
+    LAUNCHING = "launching"
+    RUNNING = "running"
+    READY = "ready"
+    ENDING = "ending"
+    ENDED = "ended"
+
+
+class Fault(str, enum.Enum):
+    """Who should act on a failure."""
+
+    NONE = "none"
+    USER = "user"
+    CONFIGURATION = "configuration"
+    INFRASTRUCTURE = "infrastructure"
+    DEADLINE = "deadline"
+    SIGNAL = "signal"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One thing that went wrong, first cause first.
+
+    Attributes:
+        message: one sentence.
+        host: where, empty when not known.
+        rank: which rank; None when not known.
+        signal: signal that killed it; None when none did.
+        code: its exit code; None when not known.
+    """
+
+    message: str
+    host: str = ""
+    rank: int | None = None
+    signal: int | None = None
+    code: int | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the fields that are known."""
+        fields = {
+            "message": self.message,
+            "host": self.host or None,
+            "rank": self.rank,
+            "signal": self.signal,
+            "code": self.code,
+        }
+        return {key: value for key, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a run ended.
+
+    Attributes:
+        code: exit code of the agent (see errors.ExitCode for its own ones).
+        fault: who should act.
+        message: one sentence.
+        failures: what went wrong, first cause first.
+        ran: whether ranks were started.
+        evidence: what the verdict rests on beside mpirun's own status.
+    """
+
+    code: int
+    fault: Fault
+    message: str
+    failures: tuple[Failure, ...] = ()
+    ran: bool = False
+    evidence: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return a JSON-ready mapping, root cause first."""
+        data: dict[str, object] = {
+            "code": self.code,
+            "fault": self.fault.value,
+            "message": self.message,
+            "ran": self.ran,
+        }
+        if self.failures:
+            data["failures"] = [failure.to_json() for failure in self.failures]
+        if self.evidence:
+            data["evidence"] = list(self.evidence)
+        return data
+
+
+def termination_message(outcome: Outcome, role: str) -> str:
+    """Render an outcome as compact JSON of at most 4096 bytes, root cause first.
+
+    What does not fit is dropped from the end: evidence, then later failures, then message text.
+    """
+    evidence, failures = list(outcome.evidence), [f.to_json() for f in outcome.failures]
+    text_limit = TERMINATION_LIMIT
+    while True:
+        data: dict[str, object] = {"role": role, "code": outcome.code, "fault": outcome.fault.value}
+        data["message"] = outcome.message[:text_limit]
+        if failures:
+            data["failures"] = failures
+        if evidence:
+            data["evidence"] = evidence
+        text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+        if len(text) <= TERMINATION_LIMIT:
+            return text
+        if evidence:
+            evidence.pop()
+        elif len(failures) > 1:
+            failures.pop()
+        elif failures and text_limit > 200:
+            failures[0]["message"] = str(failures[0]["message"])[: text_limit // 2]
+            text_limit //= 2
+        else:
+            failures, text_limit = [], text_limit // 2

@@ -1,0 +1,408 @@
+"""Every setting, declared once: one field is one flag, one variable, one YAML key, one row of the docs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["text", "secret", "path", "int", "seconds", "flag", "words", "pairs", "slots"]
+
+WORKER = "worker"
+LAUNCHER = "launcher"
+LOCAL = "local"
+BOTH = (WORKER, LAUNCHER)
+LAUNCHING = (LAUNCHER, LOCAL)
+ALL = (WORKER, LAUNCHER, LOCAL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """What is known of one setting besides its value."""
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str
+    roles: tuple[str, ...]
+    short: tuple[str, ...]
+    least: float | None
+    most: float | None
+    choices: tuple[str, ...]
+    metavar: str
+
+    @property
+    def key(self) -> str:
+        """The YAML key: the field's name without its unit."""
+        return self.name.removesuffix("_s")
+
+    @property
+    def flag(self) -> str:
+        """The long flag."""
+        return "--" + self.key.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return "MPIBOOT_" + self.key.upper()
+
+    @property
+    def shown_default(self) -> str:
+        """The default as people write it."""
+        if self.kind == "flag":
+            return "yes" if self.default else "no"
+        if self.kind in ("words", "pairs"):
+            return " ".join(self.default) or "none"
+        return (
+            f"{self.default:g}" if isinstance(self.default, float) else str(self.default or "none")
+        )
+
+
+def _setting(
+    kind: Kind,
+    default: object,
+    text: str,
+    *,
+    roles: tuple[str, ...] = BOTH,
+    short: tuple[str, ...] = (),
+    least: float | None = None,
+    most: float | None = None,
+    choices: tuple[str, ...] = (),
+    metavar: str = "",
+) -> Any:
+    metadata = {
+        "kind": kind,
+        "help": text,
+        "roles": roles,
+        "short": short,
+        "least": least,
+        "most": most,
+        "choices": choices,
+        "metavar": metavar,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the user chose. Times are seconds; an empty text means "not set"."""
+
+    role: str = _setting(
+        "text",
+        "",
+        "role of this container when the command does not say it",
+        choices=("", "launcher", "worker"),
+        metavar="ROLE",
+    )
+    log_level: str = _setting(
+        "text",
+        "info",
+        "least severe line of the agent's own log that is shown",
+        roles=ALL,
+        choices=("debug", "info", "warning", "error"),
+        metavar="LEVEL",
+    )
+    log_format: str = _setting(
+        "text",
+        "text",
+        "form of the agent's log",
+        roles=ALL,
+        choices=("text", "json"),
+        metavar="FORM",
+    )
+    runtime_dir: str = _setting(
+        "path",
+        "",
+        "private directory of the agent; else /run/mpiboot, $TMPDIR/mpiboot-UID or"
+        " /dev/shm/mpiboot-UID, the first that can be written",
+        metavar="DIR",
+    )
+    http_port: int = _setting(
+        "int",
+        9650,
+        "port of /readyz, /healthz and /metrics; 0 switches them off",
+        least=0,
+        most=65535,
+        metavar="PORT",
+    )
+    status_file: str = _setting(
+        "path",
+        "",
+        "where the status JSON goes; else status.json in the runtime directory",
+        metavar="FILE",
+    )
+    termination_log: str = _setting(
+        "path",
+        "/dev/termination-log",
+        "where the compact outcome goes (4096 bytes at most); skipped when it cannot be written",
+        metavar="FILE",
+    )
+    stop_grace_s: float = _setting(
+        "seconds",
+        25.0,
+        "time for everything to end after a TERM; keep it below the pod's grace",
+        least=0.1,
+        most=3600,
+        metavar="SECONDS",
+    )
+    ssh_port: int = _setting(
+        "int",
+        0,
+        "port of the workers' sshd; 0 means 22 for root and 2222 for others",
+        least=0,
+        most=65535,
+        metavar="PORT",
+    )
+    ssh_user: str = _setting(
+        "text",
+        "",
+        "user to log in as on the workers; else the agent's own",
+        roles=(LAUNCHER,),
+        metavar="NAME",
+    )
+    key_dir: str = _setting(
+        "path",
+        "",
+        "directory with the job's key pair; else /etc/mpiboot/keys or ~/.ssh",
+        metavar="DIR",
+    )
+    secret: str = _setting(
+        "secret",
+        "",
+        "the job secret from which all keys are derived; a file is safer",
+        metavar="TEXT",
+    )
+    secret_file: str = _setting(
+        "path",
+        "",
+        "file that holds the job secret",
+        metavar="FILE",
+    )
+    known_hosts: str = _setting(
+        "path",
+        "",
+        "known_hosts file with host keys of plain-sshd workers",
+        roles=(LAUNCHER,),
+        metavar="FILE",
+    )
+    heartbeat_s: float = _setting(
+        "seconds",
+        3.0,
+        "time between two heartbeats of a lease",
+        least=0.1,
+        most=600,
+        metavar="SECONDS",
+    )
+    lease_timeout_s: float = _setting(
+        "seconds",
+        15.0,
+        "silence after which the other end of a lease counts as lost",
+        least=0.5,
+        most=3600,
+        metavar="SECONDS",
+    )
+    sshd: str = _setting(
+        "path", "", "sshd to run; else the one found", roles=(WORKER,), metavar="FILE"
+    )
+    sshd_log_level: str = _setting(
+        "text",
+        "INFO",
+        "LogLevel of sshd",
+        roles=(WORKER,),
+        choices=("QUIET", "FATAL", "ERROR", "INFO", "VERBOSE", "DEBUG"),
+        metavar="LEVEL",
+    )
+    sshd_restarts: int = _setting(
+        "int",
+        3,
+        "how often an sshd that died is started again before the worker fails",
+        roles=(WORKER,),
+        least=0,
+        most=1000,
+        metavar="N",
+    )
+    ready_file: str = _setting(
+        "path",
+        "",
+        "file that exists while the worker is ready; else ready in the runtime directory",
+        roles=(WORKER,),
+        metavar="FILE",
+    )
+    first_contact_s: float = _setting(
+        "seconds",
+        3600.0,
+        "how long a worker waits for its first launcher before it leaves with 246",
+        roles=(WORKER,),
+        least=1,
+        most=31_536_000,
+        metavar="SECONDS",
+    )
+    retry_grace_s: float = _setting(
+        "seconds",
+        60.0,
+        "how long a worker waits for the launcher to come back after it was lost"
+        " or an attempt failed, before it leaves with 245",
+        roles=(WORKER,),
+        least=0,
+        most=31_536_000,
+        metavar="SECONDS",
+    )
+    session_env_allow: tuple[str, ...] = _setting(
+        "words",
+        (),
+        "variables that reach SSH sessions although they look like secrets (globs)",
+        roles=(WORKER,),
+        metavar="NAME",
+    )
+    session_env_deny: tuple[str, ...] = _setting(
+        "words",
+        (),
+        "variables that never reach SSH sessions (globs)",
+        roles=(WORKER,),
+        metavar="NAME",
+    )
+    hosts: str = _setting(
+        "text",
+        "",
+        "workers: a:2,b:2 (name:slots), or dns:NAME to take every address of a name",
+        roles=(LAUNCHER,),
+        short=("-H",),
+        metavar="LIST",
+    )
+    hostfile: str = _setting(
+        "path",
+        "",
+        "file with one worker a line: name slots=2 or name:2",
+        roles=(LAUNCHER,),
+        metavar="FILE",
+    )
+    workers: int = _setting(
+        "int",
+        0,
+        "how many workers to expect of dns:NAME (0: as many as stay for --settle);"
+        " for `local`, how many to start (0: 2)",
+        roles=LAUNCHING,
+        least=0,
+        most=100_000,
+        metavar="N",
+    )
+    settle_s: float = _setting(
+        "seconds",
+        2.0,
+        "how long the answer of dns:NAME must stay the same when no count is given",
+        roles=(LAUNCHER,),
+        least=0,
+        most=600,
+        metavar="SECONDS",
+    )
+    slots: str = _setting(
+        "slots",
+        "auto",
+        "slots of a worker that has none given: a number, or auto: its visible"
+        " GPUs, else its CPUs by quota and cpuset",
+        roles=LAUNCHING,
+        metavar="N|auto",
+    )
+    np: int = _setting(
+        "int",
+        0,
+        "ranks to start; else all slots",
+        roles=LAUNCHING,
+        short=("-np", "-n"),
+        least=0,
+        most=10_000_000,
+        metavar="N",
+    )
+    wait_timeout_s: float = _setting(
+        "seconds",
+        600.0,
+        "how long to wait for all workers",
+        roles=LAUNCHING,
+        least=0.1,
+        most=31_536_000,
+        metavar="SECONDS",
+    )
+    attempt_timeout_s: float = _setting(
+        "seconds",
+        10.0,
+        "how long one connection or login may take",
+        roles=LAUNCHING,
+        least=0.1,
+        most=600,
+        metavar="SECONDS",
+    )
+    strikes: int = _setting(
+        "int",
+        3,
+        "how many times the same permanent fault (key refused, wrong host key) ends the"
+        " wait early; 0 waits to the end",
+        roles=LAUNCHING,
+        least=0,
+        most=1000,
+        metavar="N",
+    )
+    failure_is_final: bool = _setting(
+        "flag",
+        True,
+        "a failed job is not retried: workers leave with it",
+        roles=(LAUNCHER,),
+    )
+    mpirun: str = _setting(
+        "path",
+        "",
+        "mpirun to call; else bin/mpirun of --mpi-home, else the one on PATH",
+        roles=LAUNCHING,
+        metavar="FILE",
+    )
+    mpi_home: str = _setting(
+        "path",
+        "",
+        "prefix of the MPI installation",
+        roles=LAUNCHING,
+        metavar="DIR",
+    )
+    mca: tuple[str, ...] = _setting(
+        "pairs",
+        (),
+        "MCA parameter for mpirun; replaces a default of the same name",
+        roles=LAUNCHING,
+        metavar="KEY VALUE",
+    )
+    mpirun_arg: tuple[str, ...] = _setting(
+        "words",
+        (),
+        "argument for mpirun, one word each; write --mpirun-arg=--word",
+        roles=LAUNCHING,
+        metavar="WORD",
+    )
+    export: tuple[str, ...] = _setting(
+        "words",
+        (),
+        "variable to hand to the ranks: NAME or NAME=VALUE",
+        roles=LAUNCHING,
+        short=("-x",),
+        metavar="NAME[=VALUE]",
+    )
+    log_file: str = _setting(
+        "path",
+        "",
+        "file that gets a copy of the job's output",
+        roles=LAUNCHING,
+        metavar="FILE",
+    )
+    progress: str = _setting(
+        "text",
+        "auto",
+        "progress bar while waiting; auto: on a terminal",
+        roles=LAUNCHING,
+        choices=("auto", "on", "off"),
+        metavar="WHEN",
+    )
+
+
+def specs(role: str = "") -> Iterator[Spec]:
+    """Yield the declaration of every setting, or of those that one role takes as flags."""
+    for field in dataclasses.fields(Settings):
+        if not role or role in field.metadata["roles"]:
+            yield Spec(name=field.name, default=field.default, **field.metadata)

@@ -1,0 +1,159 @@
+"""What is known of each host, and a clock → wait, go, or give up with a reason."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mpiboot.errors import ExitCode
+from mpiboot.model.facts import Facts
+from mpiboot.model.hosts import Host
+
+
+class Reach(str, enum.Enum):
+    """How far a host has been reached; the value is what people read."""
+
+    UNTRIED = "not tried yet"
+    NO_NAME = "name does not resolve"
+    REFUSED = "connection refused"
+    NO_ROUTE = "no answer"
+    KEY_REFUSED = "key refused"
+    WRONG_HOST_KEY = "wrong host key"
+    LOGIN_BROKEN = "login broken"
+    PLAIN = "ready (plain sshd)"
+    READY = "ready"
+
+    @property
+    def ready(self) -> bool:
+        """Tell whether mpirun can start a daemon there."""
+        return self in (Reach.READY, Reach.PLAIN)
+
+    @property
+    def permanent(self) -> bool:
+        """Tell whether waiting will not heal it."""
+        return self in (Reach.KEY_REFUSED, Reach.WRONG_HOST_KEY, Reach.LOGIN_BROKEN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """The last thing seen of one host.
+
+    Attributes:
+        host: the host as it was named.
+        reach: how far it was reached.
+        detail: the error's own words, or the address.
+        strikes: how often in a row the same permanent fault was seen.
+        address: the address that answered; empty before.
+        port: the port that answered.
+        facts: what its agent says of itself; None for a plain sshd.
+        here: whether it is this very container.
+        ready_after_s: seconds of waiting until it was ready; None before.
+    """
+
+    host: Host
+    reach: Reach = Reach.UNTRIED
+    detail: str = ""
+    strikes: int = 0
+    address: str = ""
+    port: int = 22
+    facts: Facts | None = None
+    here: bool = False
+    ready_after_s: float | None = None
+
+
+class Verb(str, enum.Enum):
+    """What the gathering should do now."""
+
+    WAIT = "wait"
+    GO = "go"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What to do, who takes part when it is GO, and why when it is FAIL."""
+
+    verb: Verb
+    chosen: tuple[Seen, ...] = ()
+    code: ExitCode = ExitCode.OK
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """The terms of the wait.
+
+    Attributes:
+        expected: how many hosts must be ready; None: not known yet (a name that has not settled).
+        deadline_s: seconds after which the wait fails.
+        strikes: permanent faults in a row that end it early; 0 never.
+    """
+
+    expected: int | None
+    deadline_s: float
+    strikes: int
+
+
+def decide(seen: Sequence[Seen], terms: Terms, waited_s: float) -> Decision:
+    """Decide whether to go on waiting, to launch, or to give up.
+
+    When more hosts are ready than expected (a name that answers with left-over addresses), the
+    first ones in order are taken.
+    """
+    ready = [one for one in seen if one.reach.ready]
+    if terms.expected is not None and len(ready) >= terms.expected > 0:
+        return Decision(verb=Verb.GO, chosen=tuple(ready[: terms.expected]))
+    if terms.strikes:
+        out = [one for one in seen if one.reach.permanent and one.strikes >= terms.strikes]
+        if out and not _enough_without(seen, out, terms.expected):
+            first = out[0]
+            more = f" and {len(out) - 1} more" if len(out) > 1 else ""
+            reason = f"{first.host.name}{more}: {first.reach.value} ({first.detail})"
+            hint = _REMEDIES[first.reach]
+            return Decision(verb=Verb.FAIL, code=ExitCode.NOT_READY, reason=f"{reason}; {hint}")
+    if waited_s >= terms.deadline_s:
+        wanted = "?" if terms.expected is None else str(terms.expected)
+        reason = f"{len(ready)} of {wanted} workers ready after {waited_s:.0f} s"
+        return Decision(verb=Verb.FAIL, code=ExitCode.NOT_READY, reason=reason)
+    return Decision(verb=Verb.WAIT)
+
+
+_REMEDIES = {
+    Reach.KEY_REFUSED: "give the workers and the launcher the same secret or key directory",
+    Reach.WRONG_HOST_KEY: "the worker does not hold this job's key material: give both sides the"
+    " same secret, or name a plain sshd's host keys with --known-hosts",
+    Reach.LOGIN_BROKEN: "the login itself works, but no command can be run: check the user's shell",
+}
+
+
+def _enough_without(seen: Sequence[Seen], out: Sequence[Seen], expected: int | None) -> bool:
+    """Tell whether the wait can still succeed with the hosts that did not strike out."""
+    return expected is not None and len(seen) - len(out) >= expected
+
+
+def progress(seen: Sequence[Seen], expected: int | None, waited_s: float) -> str:
+    """Say in one line how far it is and who is missing, why."""
+    ready = sum(one.reach.ready for one in seen)
+    wanted = "?" if expected is None else str(expected)
+    text = f"ready {ready}/{wanted} after {waited_s:.0f} s"
+    missing = [one for one in seen if not one.reach.ready]
+    shown = ", ".join(f"{one.host.name}: {_short(one)}" for one in missing[:4])
+    more = f", and {len(missing) - 4} more" if len(missing) > 4 else ""
+    return f"{text}; waiting for {shown}{more}" if missing else text
+
+
+def table(seen: Sequence[Seen], waited_s: float) -> str:
+    """Lay out host → last state → seconds, those that are missing last and with their error."""
+    ordered = sorted(seen, key=lambda one: not one.reach.ready)
+    width = max((len(one.host.name) for one in ordered), default=4)
+    lines = []
+    for one in ordered:
+        after = one.ready_after_s if one.ready_after_s is not None else waited_s
+        lines.append(f"  {one.host.name:<{width}}  {after:6.1f} s  {_short(one)}")
+    return "\n".join(lines)
+
+
+def _short(one: Seen) -> str:
+    detail = f" ({one.detail})" if one.detail and not one.reach.ready else ""
+    return f"{one.reach.value}{detail}"

@@ -1,0 +1,134 @@
+"""Who runs how many ranks under which name: the hostfile's content, and ssh's view of it."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mpiboot.errors import ConfigError
+from mpiboot.mpi.protocol import Node
+from mpiboot.plan.gather import Seen
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """One worker in its final order.
+
+    Attributes:
+        name: as the user named it.
+        node: as mpirun sees it.
+        slots: ranks it may take.
+        address: where its sshd answered; empty for this very container.
+        port: the port of that sshd.
+        user: login name; empty for the job's.
+        why: where the slots come from.
+    """
+
+    name: str
+    node: str
+    slots: int
+    address: str
+    port: int
+    user: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """All places and the number of ranks to start."""
+
+    places: tuple[Place, ...]
+    np: int
+
+    @property
+    def total_slots(self) -> int:
+        """Slots of all places."""
+        return sum(place.slots for place in self.places)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The lines of the hostfile."""
+        return [Node(name=place.node, slots=place.slots) for place in self.places]
+
+    def name_of(self, node: str) -> str:
+        """Translate a node name in mpirun's messages back to the user's name for it."""
+        for place in self.places:
+            if node in (place.node, place.node.split(".")[0], place.address):
+                return place.name
+        return node
+
+    def table(self) -> str:
+        """Lay out host → slots, with where the number comes from."""
+        width = max(len(place.name) for place in self.places)
+        return "\n".join(
+            f"  {place.name:<{width}}  slots {place.slots} ({place.why})" for place in self.places
+        )
+
+
+def arrange(chosen: Sequence[Seen], *, own_hostname: str, slots: str, np: int) -> Layout:
+    """Fix order, names and slots.
+
+    Args:
+        chosen: the ready hosts, in the user's order.
+        own_hostname: this container's hostname.
+        slots: the setting: a number or `auto`.
+        np: ranks wanted; 0 for all slots.
+
+    Raises:
+        ConfigError: np is more than all slots; with the table.
+    """
+    places = tuple(_place(one, own_hostname, slots) for one in chosen)
+    total = sum(place.slots for place in places)
+    layout = Layout(places=places, np=np or total)
+    if layout.np > total:
+        raise ConfigError(
+            f"{layout.np} ranks are wanted, but the workers have {total} slots:\n{layout.table()}\n",
+            hint="lower -np, or raise the slots",
+        )
+    return layout
+
+
+def _place(one: Seen, own_hostname: str, slots: str) -> Place:
+    count, why = _slots(one, slots)
+    return Place(
+        name=one.host.name,
+        node=node_name(one.host.name, one.address, own_hostname, here=one.here),
+        slots=count,
+        address="" if one.here else one.address,
+        port=one.port,
+        user=one.host.user or "",
+        why=why,
+    )
+
+
+def _slots(one: Seen, setting: str) -> tuple[int, str]:
+    if one.host.slots is not None:
+        return one.host.slots, "given with the host"
+    if setting != "auto":
+        return int(setting), "--slots"
+    if one.facts is None:
+        return 1, "plain sshd says nothing of its CPUs"
+    if one.facts.gpus:
+        return one.facts.gpus, "visible GPUs"
+    return one.facts.auto_slots, f"{one.facts.cpus:g} CPUs by quota and cpuset"
+
+
+def node_name(name: str, address: str, own_hostname: str, *, here: bool) -> str:
+    """Choose the name that goes into the hostfile.
+
+    This container's own line becomes its hostname, so that mpirun forks there and never asks ssh
+    or DNS. A legal name stays, because people read it in mpirun's messages. A name with an
+    underscore becomes its address, for ORTE refuses it. An IPv6 literal crashes mpirun: it gets a
+    made-up name that only our ssh_config knows.
+    """
+    if here:
+        return own_hostname
+    if _PLAIN_NAME.fullmatch(name) and ":" not in name:
+        return name
+    if ipaddress.ip_address(address).version == 4:
+        return address
+    return "node-" + ipaddress.ip_address(address).exploded.replace(":", "-")

@@ -1,0 +1,104 @@
+"""Which variables reach the ranks and the SSH sessions, and why."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+
+from mpiboot.model.facts import Facts
+from mpiboot.mpi.protocol import Export
+
+# Names that speak of a secret. They stay with the container they were given to, unless allowed.
+SECRET_NAMES = (
+    "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*TOKEN*", "*CREDENTIAL*", "*PRIVATE_KEY*",
+    "*API_KEY*", "*APIKEY*", "*ACCESS_KEY*", "*_AUTH",
+)  # fmt: skip
+
+# What sshd sets for each session itself, what a shell leaves behind, and what is the agent's own.
+_PER_SESSION = (
+    "USER", "LOGNAME", "SHELL", "MAIL", "TERM", "PWD", "OLDPWD", "SHLVL", "_", "LS_COLORS", "SSH_*",
+    "MPIBOOT_*", "BASH_FUNC_*", "OMPI_COMM_*", "OMPI_UNIVERSE_*", "PMIX_*", "PMI_*", "LISTEN_*",
+    "NOTIFY_SOCKET",
+)  # fmt: skip
+
+# Horovod's own line: NCCL speaks, and the search paths of the launcher are those of the ranks.
+_PATHS = ("PATH", "LD_LIBRARY_PATH")
+
+
+def session_environment(
+    env: Mapping[str, str], *, allow: Sequence[str], deny: Sequence[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Choose what a worker's container gives to the SSH sessions it serves.
+
+    Returns:
+        the variables, and the names left out for being a secret or not a single line.
+    """
+    chosen, left_out = {}, []
+    for name, value in sorted(env.items()):
+        if _matches(name, deny) or (_matches(name, _PER_SESSION) and not _matches(name, allow)):
+            continue
+        secret = _matches(name.upper(), SECRET_NAMES) and not _matches(name, allow)
+        if secret or not _fits(name, value):
+            left_out.append(name)
+        else:
+            chosen[name] = value
+    return chosen, left_out
+
+
+def exports(
+    wanted: Sequence[str], env: Mapping[str, str], facts: Sequence[Facts | None]
+) -> list[Export]:
+    """Choose what mpirun hands to the ranks.
+
+    Args:
+        wanted: the user's own words, NAME or NAME=VALUE.
+        env: the launcher's environment.
+        facts: what each worker says; None for a plain sshd.
+    """
+    chosen: dict[str, Export] = {}
+    if "NCCL_DEBUG" in env:
+        chosen["NCCL_DEBUG"] = Export(name="NCCL_DEBUG", value=None, reason="set here")
+    else:
+        chosen["NCCL_DEBUG"] = Export(name="NCCL_DEBUG", value="INFO", reason="Horovod")
+    for name in _PATHS:
+        if name in env and not _differs(name, env[name], facts):
+            chosen[name] = Export(name=name, value=None, reason="Horovod: set here")
+    if "PYTHONUNBUFFERED" not in env:
+        reason = "the last lines of a killed rank are not lost"
+        chosen["PYTHONUNBUFFERED"] = Export(name="PYTHONUNBUFFERED", value="1", reason=reason)
+    for word in wanted:
+        name, equals, value = word.partition("=")
+        if equals or name in env:
+            chosen[name] = Export(name=name, value=value if equals else None, reason="yours")
+        else:
+            chosen.pop(name, None)
+    return list(chosen.values())
+
+
+def unset_names(wanted: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    """Name the variables that the user wants handed on and that are not set here."""
+    return [word for word in wanted if "=" not in word and word not in env]
+
+
+def kept_paths(env: Mapping[str, str], facts: Sequence[Facts | None]) -> list[str]:
+    """Name the search paths that are not handed on, because workers have their own."""
+    return [name for name in _PATHS if name in env and _differs(name, env[name], facts)]
+
+
+def _differs(name: str, value: str, facts: Sequence[Facts | None]) -> bool:
+    """Tell whether an agent serves sessions with another search path than the launcher's.
+
+    A worker's own PATH is right for its own files; the launcher's would hide it.
+    """
+    own = [f.path if name == "PATH" else f.ld_library_path for f in facts if f is not None]
+    return any(text and text != value for text in own)
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _fits(name: str, value: str) -> bool:
+    """Tell whether sshd's SetEnv can carry it: one line, and a name without blanks or quotes."""
+    clean = not any(c in "\n\r\0" for c in value)
+    return clean and bool(name) and not any(c.isspace() or c in "\"'\\=#" for c in name)

@@ -1,0 +1,49 @@
+"""Where am I, and who takes part? One module per platform behind a Protocol, asked in order."""
+
+from __future__ import annotations
+
+from mpiboot.errors import ConfigError, UsageError
+from mpiboot.model.hosts import Source
+from mpiboot.model.settings import Settings
+from mpiboot.platforms import declared, hostlist
+from mpiboot.platforms.protocol import Identity, Platform, Surroundings
+
+PLATFORMS: tuple[Platform, ...] = (declared, hostlist)
+
+
+def wanted_files(settings: Settings) -> tuple[str, ...]:
+    """Name every file that a platform wants to see."""
+    return tuple(path for platform in PLATFORMS for path in platform.files(settings))
+
+
+def identify(around: Surroundings) -> Identity:
+    """Tell which role this container has.
+
+    Raises:
+        UsageError: nothing tells.
+    """
+    for platform in PLATFORMS:
+        identity = platform.identify(around)
+        if identity is not None:
+            return identity
+    raise UsageError(
+        "nothing tells whether this container is a worker or the launcher",
+        hint="set MPIBOOT_ROLE=worker or MPIBOOT_ROLE=launcher, or start it as `mpiboot worker`"
+        " or `mpiboot launcher -- CMD`",
+    )
+
+
+def find_source(around: Surroundings) -> Source:
+    """Tell who takes part.
+
+    Raises:
+        ConfigError: nothing tells, or what tells cannot be read.
+    """
+    for platform in PLATFORMS:
+        source = platform.source(around)
+        if source is not None:
+            return source
+    raise ConfigError(
+        "no workers are named",
+        hint="give --hosts a:2,b:2, --hosts dns:NAME or --hostfile FILE",
+    )

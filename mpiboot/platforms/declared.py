@@ -1,0 +1,25 @@
+"""The role is declared: MPIBOOT_ROLE, or the flag of that name."""
+
+from __future__ import annotations
+
+from mpiboot.model.hosts import Source
+from mpiboot.model.settings import Settings
+from mpiboot.platforms.protocol import Identity, Surroundings
+
+NAME = "declared"
+
+
+def files(settings: Settings) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape
+    """Need no file."""
+    return ()
+
+
+def identify(around: Surroundings) -> Identity | None:
+    """Take the user's word."""
+    role = around.settings.role
+    return Identity(role=role, why="MPIBOOT_ROLE says so") if role else None
+
+
+def source(around: Surroundings) -> Source | None:  # noqa: ARG001 - the Protocol's shape
+    """Know nothing of hosts."""
+    return None
