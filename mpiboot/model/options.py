@@ -95,7 +95,7 @@ def parse_flags(
         return {}, [str(fault)]
     unknown = [word for word in rest if word.startswith("-")]
     names = [flag for action in made._actions for flag in action.option_strings]  # noqa: SLF001
-    problems = [f"unknown option {word}{_nearest(word.split('=')[0], names)}" for word in unknown]
+    problems = [f"unknown option {word}{nearest(word.split('=')[0], names)}" for word in unknown]
     if rest and not unknown:
         problems.append(f"unexpected word {rest[0]!r}: the job's command goes after --")
     return vars(known), problems
@@ -175,7 +175,7 @@ def _from_env(env: Mapping[str, str], raw: dict[str, tuple[object, str]]) -> lis
             continue
         spec = by_variable.get(name)
         if spec is None:
-            problems.append(f"environment: unknown variable {name}{_nearest(name, by_variable)}")
+            problems.append(f"environment: unknown variable {name}{nearest(name, by_variable)}")
         elif value != "" or spec.kind in ("words", "pairs"):
             raw[spec.name] = (value, f"environment {name}")
     return problems
@@ -198,13 +198,14 @@ def _from_file(file: ConfigFile, raw: dict[str, tuple[object, str]]) -> list[str
     for key, value in loaded.items():
         spec = by_key.get(str(key).replace("-", "_"))
         if spec is None:
-            problems.append(f"{file.name}: unknown key {key}{_nearest(str(key), by_key)}")
+            problems.append(f"{file.name}: unknown key {key}{nearest(str(key), by_key)}")
         elif value is not None:
             raw[spec.name] = (value, f"{file.name} {key}")
     return problems
 
 
-def _nearest(name: str, valid: Sequence[str] | Mapping[str, object]) -> str:
+def nearest(name: str, valid: Sequence[str] | Mapping[str, object]) -> str:
+    """Name the valid name that was probably meant, as a remark; empty when none is near."""
     close = difflib.get_close_matches(name, list(valid), n=1, cutoff=0.5)
     return f" (nearest valid: {close[0]})" if close else ""
 
@@ -292,3 +293,23 @@ def _pairs(value: object) -> list[str]:
             raise ValueError("KEY=VALUE words")
         pairs.append(pair)
     return pairs
+
+
+def markdown() -> str:
+    """Render the table of all settings for the documentation."""
+    lines = [
+        "| setting | flag | variable | default | for | meaning |",
+        "|---|---|---|---|---|---|",
+    ]
+    for spec in specs():
+        flags = ", ".join(f"`{flag}`" for flag in (*spec.short, spec.flag))
+        cells = (
+            f"`{spec.key}`",
+            flags,
+            f"`{spec.variable}`",
+            f"`{spec.shown_default}`",
+            ", ".join(spec.roles),
+            spec.help.replace("|", "or"),
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"

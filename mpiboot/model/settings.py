@@ -50,13 +50,15 @@ class Spec:
     @property
     def shown_default(self) -> str:
         """The default as people write it."""
+        return self.show(self.default)
+
+    def show(self, value: Any) -> str:
+        """Return a value as people write it."""
         if self.kind == "flag":
-            return "yes" if self.default else "no"
+            return "yes" if value else "no"
         if self.kind in ("words", "pairs"):
-            return " ".join(self.default) or "none"
-        return (
-            f"{self.default:g}" if isinstance(self.default, float) else str(self.default or "none")
-        )
+            return " ".join(value) or "none"
+        return f"{value:g}" if isinstance(value, float) else str(value if value != "" else "none")
 
 
 def _setting(

@@ -86,6 +86,7 @@ def prepare(
     command: Sequence[str],
     dialect: Dialect,
     ground: Ground,
+    *,
     layout: Layout,
     facts: Sequence[Facts | None],
 ) -> LaunchPlan:

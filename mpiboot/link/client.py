@@ -1,0 +1,268 @@
+"""The launcher's end of a lease: one authenticated SSH connection per worker, through paramiko."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mpiboot.link import messages
+from mpiboot.link.messages import Message
+from mpiboot.model.facts import Facts
+from mpiboot.plan.gather import Reach
+from mpiboot.plan.sshconf import SUBSYSTEM
+
+if TYPE_CHECKING:
+    import paramiko
+
+_CHUNK = 65536
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What every login of a job has in common.
+
+    Attributes:
+        identity: path of the private user key.
+        host_publics: `type base64` of each host key that a worker may show.
+        known_hosts: text of a known_hosts file for plain-sshd workers.
+        hello: the first message on the link.
+        timeout_s: bound of each step.
+        lost_s: unanswered time after which the kernel gives the connection up.
+    """
+
+    identity: str
+    host_publics: tuple[str, ...]
+    known_hosts: str
+    hello: Message
+    timeout_s: float
+    lost_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Login:
+    """How far a login came; with the open lease when it came all the way."""
+
+    reach: Reach
+    detail: str = ""
+    facts: Facts | None = None
+    lease: Lease | None = None
+
+
+class Lease:
+    """An open connection to a worker; closing it from either side ends the lease."""
+
+    def __init__(
+        self, transport: paramiko.Transport, channel: paramiko.Channel | None, rest: bytes
+    ) -> None:
+        self._transport = transport
+        self._channel = channel
+        self._buffer = bytearray(rest)
+        self._on_message: Callable[[Message], None] | None = None
+        self._on_lost: Callable[[str], None] | None = None
+        self.heard_at = 0.0
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether the other end is a plain sshd, which has nothing to say."""
+        return self._channel is None
+
+    def attach(self, on_message: Callable[[Message], None], on_lost: Callable[[str], None]) -> None:
+        """Deliver messages inside the running loop from now on."""
+        loop = asyncio.get_running_loop()
+        self.heard_at = loop.time()
+        self._on_message, self._on_lost = on_message, on_lost
+        if self._channel is not None:
+            self._channel.setblocking(False)
+            loop.add_reader(self._channel.fileno(), self._readable)
+            self._deliver()
+
+    def send(self, message: Message) -> None:
+        """Send a line; a connection that cannot take it is lost."""
+        if self._channel is None:
+            return
+        try:
+            self._channel.sendall(message.encode())
+        except (OSError, EOFError):
+            self._lose("the connection broke")
+
+    def check(self, silent_s: float) -> None:
+        """Find out whether the other end is lost; call at every heartbeat."""
+        if not self._transport.is_active():
+            self._lose("the connection broke")
+        elif not self.plain and asyncio.get_running_loop().time() - self.heard_at > silent_s:
+            self._lose(f"silent for {silent_s:g} s")
+
+    def close(self) -> None:
+        """End the lease without a word to anybody here."""
+        self._detach()
+        with contextlib.suppress(Exception):
+            self._transport.close()
+
+    def _detach(self) -> None:
+        if self._channel is not None and self._on_lost is not None:
+            with contextlib.suppress(Exception):
+                asyncio.get_running_loop().remove_reader(self._channel.fileno())
+        self._on_message = self._on_lost = None
+
+    def _lose(self, why: str) -> None:
+        told = self._on_lost
+        self.close()
+        if told is not None:
+            told(why)
+
+    def _readable(self) -> None:
+        channel = self._channel
+        if channel is None:
+            return
+        while channel.recv_stderr_ready():
+            channel.recv_stderr(_CHUNK)
+        try:
+            while True:
+                chunk = channel.recv(_CHUNK)
+                if not chunk:
+                    self._deliver()
+                    self._lose("the worker's agent closed the link")
+                    return
+                self._buffer += chunk
+                if len(self._buffer) > 4 * messages.MAX_LINE:
+                    self._lose("the worker talks nonsense")
+                    return
+        except TimeoutError:
+            self._deliver()
+
+    def _deliver(self) -> None:
+        if self._buffer:
+            self.heard_at = asyncio.get_running_loop().time()
+        while b"\n" in self._buffer:
+            line, _, rest = bytes(self._buffer).partition(b"\n")
+            self._buffer = bytearray(rest)
+            message = messages.decode(line)
+            if message is not None and self._on_message is not None:
+                self._on_message(message)
+
+
+def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) -> Login:
+    """Log in over a connected socket; blocks, so it runs in a thread.
+
+    The host key is checked before anything of ours is shown. What fails is told by its kind.
+    """
+    import paramiko  # noqa: PLC0415 - heavy; in a thread it does not stop the loop
+
+    logging.getLogger("paramiko").addHandler(logging.NullHandler())
+    logging.getLogger("paramiko").propagate = False
+    _tune(sock, terms.lost_s)
+    transport = paramiko.Transport(sock)
+    try:
+        return _converse(transport, name, port, user, terms)
+    except paramiko.AuthenticationException as fault:
+        found = Login(reach=Reach.KEY_REFUSED, detail=f"user {user}: {fault}".rstrip(". "))
+    except paramiko.ssh_exception.IncompatiblePeer as fault:
+        reach = Reach.WRONG_HOST_KEY if "host key" in str(fault) else Reach.LOGIN_BROKEN
+        found = Login(reach=reach, detail=str(fault))
+    except (paramiko.SSHException, EOFError, OSError) as fault:
+        text = str(fault) or type(fault).__name__
+        found = Login(reach=Reach.REFUSED, detail=f"closed during the login: {text}")
+    transport.close()
+    return found
+
+
+def _tune(sock: socket.socket, lost_s: float) -> None:
+    sock.settimeout(None)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, int(lost_s / 3)))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, int(lost_s / 5)))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(lost_s * 1000))
+
+
+def _converse(
+    transport: paramiko.Transport, name: str, port: int, user: str, terms: Terms
+) -> Login:
+    import paramiko  # noqa: PLC0415 - loaded already
+
+    transport.banner_timeout = transport.auth_timeout = terms.timeout_s
+    options = transport.get_security_options()
+    if not terms.known_hosts:
+        options.key_types = _key_types(terms.host_publics, options.key_types)
+    transport.start_client(timeout=terms.timeout_s)
+    shown = transport.get_remote_server_key()
+    if not _expected(shown, name, port, terms):
+        transport.close()
+        detail = f"it shows {shown.get_name()} {shown.fingerprint}"
+        return Login(reach=Reach.WRONG_HOST_KEY, detail=detail)
+    transport.auth_publickey(user, paramiko.PKey.from_path(terms.identity))
+    channel = transport.open_session(timeout=terms.timeout_s)
+    channel.settimeout(terms.timeout_s)
+    try:
+        channel.invoke_subsystem(SUBSYSTEM)
+    except paramiko.SSHException:
+        return _plain(transport, terms)
+    return _greet(transport, channel, terms)
+
+
+def _key_types(publics: tuple[str, ...], offered: object) -> tuple[str, ...]:
+    """Ask only for host keys of the types that we can check."""
+    wanted = {line.split()[0] for line in publics}
+    if "ssh-rsa" in wanted:
+        wanted |= {"rsa-sha2-512", "rsa-sha2-256"}
+    kinds = tuple(str(kind) for kind in offered) if isinstance(offered, tuple | list) else ()
+    return tuple(kind for kind in kinds if kind in wanted) or kinds
+
+
+def _expected(shown: paramiko.PKey, name: str, port: int, terms: Terms) -> bool:
+    import paramiko  # noqa: PLC0415 - loaded already
+
+    if f"{shown.get_name()} {shown.get_base64()}" in terms.host_publics:
+        return True
+    table = paramiko.HostKeys()
+    for number, line in enumerate(terms.known_hosts.splitlines()):
+        with contextlib.suppress(Exception):
+            entry = paramiko.hostkeys.HostKeyEntry.from_line(line, number)
+            if entry is not None and entry.key is not None:
+                for host in entry.hostnames or ():
+                    table.add(host, entry.key.get_name(), entry.key)
+    names = (name, f"[{name}]:{port}", "*")
+    return any(table.check(one, shown) for one in names)
+
+
+def _plain(transport: paramiko.Transport, terms: Terms) -> Login:
+    """Prove that a command can be run where no agent answers."""
+    channel = transport.open_session(timeout=terms.timeout_s)
+    channel.settimeout(terms.timeout_s)
+    channel.exec_command("true")
+    ended = channel.status_event.wait(terms.timeout_s)
+    code = channel.exit_status if ended else "no status in time"
+    if code:
+        said = channel.recv(1024) if channel.recv_ready() else b""
+        return _broken(transport, f"`true` ended with {code}", said)
+    channel.close()
+    return Login(reach=Reach.PLAIN, lease=Lease(transport, None, b""))
+
+
+def _greet(transport: paramiko.Transport, channel: paramiko.Channel, terms: Terms) -> Login:
+    """Say hello to the worker's agent and take its facts."""
+    channel.sendall(terms.hello.encode())
+    buffer = b""
+    while True:
+        chunk = channel.recv(_CHUNK)
+        if not chunk or len(buffer) > 4 * messages.MAX_LINE:
+            said = channel.recv_stderr(1024) if channel.recv_stderr_ready() else b""
+            return _broken(transport, "the worker's agent does not answer", said or buffer)
+        buffer += chunk
+        while b"\n" in buffer:
+            line, _, buffer = buffer.partition(b"\n")
+            message = messages.decode(line)
+            if message is not None and message.kind == messages.FACTS:
+                lease = Lease(transport, channel, buffer)
+                return Login(reach=Reach.READY, facts=messages.read_facts(message), lease=lease)
+
+
+def _broken(transport: paramiko.Transport, what: str, said: bytes) -> Login:
+    transport.close()
+    text = " ".join(said.decode(errors="replace").split())[:200]
+    return Login(reach=Reach.LOGIN_BROKEN, detail=f"{what}: {text}" if text else what)

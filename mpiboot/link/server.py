@@ -1,0 +1,171 @@
+"""The worker's end of leases: a unix socket of PID 1, on which bridges and probes knock."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mpiboot.errors import ConfigError
+from mpiboot.link import messages
+from mpiboot.link.messages import Message
+
+_CLIENTS = 256
+_PROBE_TIMEOUT_S = 5.0
+
+
+@dataclass(eq=False)
+class Lease:
+    """One launcher that holds this worker."""
+
+    writer: asyncio.StreamWriter
+    launcher: str = ""
+    heard_at: float = 0.0
+    junk: int = 0
+    beat: asyncio.TimerHandle | None = field(default=None, repr=False)
+
+    def send(self, message: Message) -> None:
+        """Send a line; a peer that is gone is noticed by the reader."""
+        with contextlib.suppress(OSError, RuntimeError):
+            self.writer.write(message.encode())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Callbacks:
+    """What the role wants to be told.
+
+    Attributes:
+        on_open: a launcher said hello.
+        on_message: it said something else.
+        on_close: the connection is gone or fell silent; with the reason.
+        on_probe: answers a probe for `ready` or `live`: empty text for yes, else the reason.
+    """
+
+    on_open: Callable[[Lease, Message], None]
+    on_message: Callable[[Lease, Message], None]
+    on_close: Callable[[Lease, str], None]
+    on_probe: Callable[[str], str]
+
+
+class LinkServer:
+    """Accept bridges and probes; keep the leases' heartbeats."""
+
+    def __init__(self, callbacks: Callbacks, *, beat_s: float, lost_s: float) -> None:
+        self._on = callbacks
+        self._beat_s = beat_s
+        self._lost_s = lost_s
+        self._server: asyncio.Server | None = None
+        self._clients = 0
+        self.leases: set[Lease] = set()
+
+    async def start(self, path: Path) -> None:
+        """Listen on a socket in the private directory.
+
+        Raises:
+            ConfigError: another agent answers there, or the path cannot be used.
+        """
+        if path.exists() and await ask(path, "live") is not None:
+            raise ConfigError(
+                f"another mpiboot runs here already ({path})", hint="set MPIBOOT_RUNTIME_DIR"
+            )
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+        try:
+            self._server = await asyncio.start_unix_server(
+                self._serve, path=str(path), limit=messages.MAX_LINE
+            )
+        except OSError as fault:
+            raise ConfigError(
+                f"cannot listen on {path}: {fault}", hint="set a shorter MPIBOOT_RUNTIME_DIR"
+            ) from fault
+        path.chmod(0o600)
+
+    def stop(self) -> None:
+        """Close the socket and every lease."""
+        if self._server is not None:
+            self._server.close()
+        for lease in list(self.leases):
+            self._close(lease, "the worker leaves")
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lease = Lease(writer=writer)
+        self._clients += 1
+        reason = "the connection was closed"
+        try:
+            if self._clients <= _CLIENTS:
+                await self._converse(reader, lease)
+        except (OSError, asyncio.IncompleteReadError):
+            reason = "the connection broke"
+        except asyncio.TimeoutError:
+            reason = f"silent for {self._lost_s:g} s"
+        finally:
+            self._clients -= 1
+            self._close(lease, reason)
+            with contextlib.suppress(OSError):
+                writer.close()
+
+    async def _converse(self, reader: asyncio.StreamReader, lease: Lease) -> None:
+        while True:
+            try:
+                line = await asyncio.wait_for(reader.readline(), self._lost_s)
+            except ValueError:
+                lease.junk += 1  # longer than any message
+                continue
+            if not line:
+                return
+            message = messages.decode(line)
+            if message is None:
+                lease.junk += 1
+            elif message.kind == messages.PROBE:
+                reason = self._on.on_probe(message.text("for"))
+                lease.send(Message(kind=messages.PROBE, body={"ok": not reason, "reason": reason}))
+                await lease.writer.drain()
+                return
+            else:
+                self._heard(lease, message)
+
+    def _heard(self, lease: Lease, message: Message) -> None:
+        lease.heard_at = asyncio.get_running_loop().time()
+        if message.kind == messages.HELLO:
+            lease.launcher = message.text("launcher")
+            if lease not in self.leases:
+                self.leases.add(lease)
+                self._beat(lease)
+            self._on.on_open(lease, message)
+        elif message.kind != messages.BEAT and lease in self.leases:
+            self._on.on_message(lease, message)
+
+    def _beat(self, lease: Lease) -> None:
+        lease.send(Message(kind=messages.BEAT))
+        loop = asyncio.get_running_loop()
+        lease.beat = loop.call_later(self._beat_s, self._beat, lease)
+
+    def _close(self, lease: Lease, reason: str) -> None:
+        if lease.beat is not None:
+            lease.beat.cancel()
+        if lease in self.leases:
+            self.leases.discard(lease)
+            self._on.on_close(lease, reason)
+
+
+async def ask(path: Path, what: str) -> str | None:
+    """Ask an agent whether it is `ready` or `live`.
+
+    Returns:
+        empty text for yes, the reason for no, None when nobody answers.
+    """
+    try:
+        reader, writer = await asyncio.wait_for(
+            asyncio.open_unix_connection(str(path)), _PROBE_TIMEOUT_S
+        )
+        writer.write(Message(kind=messages.PROBE, body={"for": what}).encode())
+        line = await asyncio.wait_for(reader.readline(), _PROBE_TIMEOUT_S)
+        writer.close()
+    except (OSError, ValueError, asyncio.TimeoutError):
+        return None
+    answer = messages.decode(line)
+    if answer is None:
+        return None
+    return "" if answer.body.get("ok") is True else answer.text("reason") or "not ready"

@@ -1,0 +1,64 @@
+"""What a line of sshd's log means, and whether it is shown."""
+
+from __future__ import annotations
+
+import enum
+import re
+
+
+class Line(enum.Enum):
+    """Kinds of lines."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    CLOSED = "closed"
+    ERROR = "error"
+    OTHER = "other"
+
+
+# Numbers of Python's logging levels; the module is an effect, so it is not imported for them.
+_LEVELS = {
+    Line.ACCEPTED: 20,
+    Line.REJECTED: 30,
+    Line.CLOSED: 10,
+    Line.ERROR: 30,
+    Line.OTHER: 10,
+}
+
+_KINDS = (
+    (Line.ACCEPTED, re.compile(r"Accepted \S+ for ")),
+    (
+        Line.REJECTED,
+        re.compile(
+            r"Failed \S+ for |Invalid user |not allowed|Authentication refused|"
+            r"(?:closed|reset) by (?:authenticating|invalid) user|maximum authentication attempts"
+        ),
+    ),
+    (
+        Line.CLOSED,
+        re.compile(r"Close session|Disconnected from|Connection closed|Received disconnect"),
+    ),
+    (
+        Line.ERROR,
+        re.compile(r"^(?:error|fatal)\b|Address already in use|drop connection|throttling"),
+    ),
+)
+
+
+def classify(line: str) -> Line:
+    """Tell the kind of a line."""
+    return next((kind for kind, pattern in _KINDS if pattern.search(line)), Line.OTHER)
+
+
+def shown(kind: Line, level: str) -> bool:
+    """Tell whether a kind is shown at an sshd LogLevel; INFO is one line a login, and all faults."""
+    if level in ("VERBOSE", "DEBUG"):
+        return True
+    if level == "QUIET":
+        return False
+    return kind is not Line.OTHER if level == "INFO" else kind is Line.ERROR
+
+
+def severity(kind: Line, level: str) -> int:
+    """Return the logging level of a shown line; who asks for more of sshd's log gets to see it."""
+    return max(20, _LEVELS[kind]) if level in ("VERBOSE", "DEBUG") else _LEVELS[kind]

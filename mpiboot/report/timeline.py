@@ -1,0 +1,53 @@
+"""When each stage began: for the status file (wall clock) and the metrics (monotonic)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from dataclasses import dataclass
+
+from mpiboot.model.outcome import Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """The beginning of a stage, on both clocks."""
+
+    stage: Stage
+    at_s: float
+    wall: str
+
+
+class Timeline:
+    """The stages of one run, in order."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.enter(Stage.STARTING)
+
+    @property
+    def stage(self) -> Stage:
+        """The stage of now."""
+        return self.steps[-1].stage
+
+    def enter(self, stage: Stage) -> None:
+        """Begin a stage."""
+        if not self.steps or self.steps[-1].stage is not stage:
+            self.steps.append(Step(stage=stage, at_s=time.monotonic(), wall=_now()))
+
+    def seconds(self) -> dict[Stage, float]:
+        """Return how long each stage has lasted so far, in seconds."""
+        ends = [step.at_s for step in self.steps[1:]] + [time.monotonic()]
+        lasted: dict[Stage, float] = {}
+        for step, end in zip(self.steps, ends, strict=True):
+            lasted[step.stage] = lasted.get(step.stage, 0.0) + end - step.at_s
+        return lasted
+
+    def of(self, stage: Stage) -> float:
+        """Return how long one stage has lasted, 0 when it never came."""
+        return self.seconds().get(stage, 0.0)
+
+
+def _now() -> str:
+    moment = dt.datetime.now(tz=dt.timezone.utc)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

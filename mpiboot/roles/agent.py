@@ -1,0 +1,202 @@
+"""What both roles share: the loop, signals, children, stages, probes, and the way out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from mpiboot import __version__
+from mpiboot.errors import ExitCode
+from mpiboot.log import logger
+from mpiboot.model.options import PARCEL
+from mpiboot.model.outcome import Outcome, Stage
+from mpiboot.model.settings import Settings
+from mpiboot.plan import verdict
+from mpiboot.report import metrics, status
+from mpiboot.report.timeline import Timeline
+from mpiboot.runtime import files, processes
+from mpiboot.runtime.children import Child, Children
+from mpiboot.runtime.http import HttpServer, Reply
+from mpiboot.runtime.ladder import Ladder
+from mpiboot.runtime.signals import SignalPump
+
+SOCKET = "agent.sock"
+_STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+_THREADS = 64
+
+
+def job_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the container's environment as the job shall have it.
+
+    The entry script puts variables that would break the agent's own interpreter into a parcel; they
+    are unpacked here. The agent's own variables, the secret among them, stay out.
+    """
+    kept = {name: value for name, value in env.items() if not name.startswith("MPIBOOT_")}
+    parcels = {n.removeprefix(PARCEL): v for n, v in env.items() if n.startswith(PARCEL)}
+    return {**kept, **parcels}
+
+
+class Agent:
+    """One agent at work; made and used inside the loop."""
+
+    def __init__(self, role: str, settings: Settings, env: Mapping[str, str]) -> None:
+        self.role = role
+        self.settings = settings
+        self.env = env
+        self.job_env = job_environment(env)
+        self.children = Children()
+        self.timeline = Timeline()
+        self.directory = Path()
+        self.stop_signal: int | None = None
+        self.stopped = asyncio.Event()
+        self.changed = asyncio.Event()
+        self.target: Child | None = None
+        self.details: Callable[[], dict[str, object]] = dict
+        self.not_ready: Callable[[], str] = lambda: "starting"
+        self.families: Callable[[], Sequence[metrics.Family]] = tuple
+        self._outcome: Outcome | None = None
+        self._ladder: Ladder | None = None
+        self._pump = SignalPump(self._signalled, self._child_died)
+        self._http = HttpServer(
+            {"/readyz": self._readyz, "/healthz": self._healthz, "/metrics": self._metrics}
+        )
+
+    async def start(self) -> None:
+        """Take over signals and open the probe port.
+
+        Raises:
+            ConfigError: no private directory, or the port is taken.
+        """
+        self._pump.start()
+        processes.become_subreaper()
+        self.directory = files.runtime_dir(self.settings.runtime_dir, self.env, self.role)
+        if self.settings.http_port:
+            await self._http.start(self.settings.http_port)
+
+    @property
+    def ladder(self) -> Ladder:
+        """The one deadline of the stop; it starts to run when first asked for."""
+        if self._ladder is None:
+            self._ladder = Ladder(self.settings.stop_grace_s)
+        return self._ladder
+
+    def enter(self, stage: Stage) -> None:
+        """Begin a stage and tell the status file."""
+        self.timeline.enter(stage)
+        self.report()
+
+    def report(self) -> None:
+        """Write the status file."""
+        chosen = self.settings.status_file
+        path = Path(chosen) if chosen else self.directory / "status.json"
+        if chosen or self.directory != Path():
+            document = status.document(self.role, self.timeline, self.details(), self._outcome)
+            status.write_status(path, document)
+
+    def conclude(self, outcome: Outcome) -> None:
+        """Fix the outcome; what comes later cannot change it."""
+        if self._outcome is None:
+            self._outcome = outcome
+            self.enter(Stage.ENDED)
+            status.write_termination(self.settings.termination_log, outcome, self.role)
+
+    async def unless_stopped(self, work: Awaitable[object]) -> bool:
+        """Wait for some work or for the order to stop; tell whether the work was done."""
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self.stopped.wait())
+        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if task.done():
+            task.result()
+            return True
+        task.cancel()
+        await asyncio.wait({task})
+        return False
+
+    def close(self) -> None:
+        """Close the probe port."""
+        self._http.stop()
+
+    def _signalled(self, number: int) -> None:
+        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
+        if number not in _STOPPING:
+            if self.target is not None:
+                self.target.signal(number)
+            return
+        if self._outcome is not None:
+            logger.debug("%s: already ending", name)
+        elif self.stop_signal is None:
+            logger.info("%s: stopping while %s", name, self.timeline.stage.value)
+            self.stop_signal = number
+            self.stopped.set()
+            self.changed.set()
+        else:
+            logger.info("%s again: hurrying", name)
+            self.ladder.hurry()
+
+    def _child_died(self) -> None:
+        self.children.reap()
+
+    def _readyz(self) -> Reply:
+        reason = self.not_ready()
+        return (
+            Reply(status=503, body=f"{reason}\n") if reason else Reply(status=200, body="ready\n")
+        )
+
+    def _healthz(self) -> Reply:
+        return Reply(status=200, body=f"{self.role} {self.timeline.stage.value}\n")
+
+    def _metrics(self) -> Reply:
+        common = [
+            metrics.stages(self.timeline),
+            metrics.counter(
+                "mpiboot_reaped_orphans_total",
+                "Orphaned processes that this agent has reaped.",
+                self.children.orphans_reaped,
+            ),
+        ]
+        text = metrics.render([*common, *self.families()], __version__, self.role)
+        return Reply(status=200, body=text, content_type=metrics.CONTENT_TYPE)
+
+
+def run(agent_of: Callable[[], Agent], work: Callable[[Agent], Awaitable[Outcome]]) -> int:
+    """Run one role to its end and return the exit code of the process.
+
+    Whatever goes wrong becomes an outcome: a fault of our own must not end PID 1 without a word.
+    """
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.set_default_executor(ThreadPoolExecutor(_THREADS))
+    return loop.run_until_complete(_run(agent_of, work))
+
+
+async def _run(agent_of: Callable[[], Agent], work: Callable[[Agent], Awaitable[Outcome]]) -> int:
+    agent = agent_of()
+    try:
+        await agent.start()
+        outcome = await work(agent)
+    except Exception as fault:  # noqa: BLE001 - the last net of PID 1
+        outcome = verdict.of_error(fault)
+        if outcome.code == ExitCode.INTERNAL:
+            logger.error("internal fault", exc_info=fault)
+    level = logger.info if outcome.code == 0 else logger.error
+    level("%s (exit %s)", outcome.message, outcome.code)
+    agent.conclude(outcome)
+    try:
+        if await agent.ladder.sweep():
+            logger.warning("some processes did not end in time and were killed")
+    finally:
+        agent.close()
+    return outcome.code
+
+
+def leave(code: int) -> None:
+    """End the process now: threads that hang in a resolver must not hold the container."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,337 @@
+"""Reach all workers at once, each with its own state, until the plan says GO or FAIL."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mpiboot.link import client, messages
+from mpiboot.link.client import Lease, Login
+from mpiboot.link.messages import Message
+from mpiboot.log import logger
+from mpiboot.model.facts import Facts
+from mpiboot.model.hosts import Enumerated, Host, Listed, Source
+from mpiboot.plan import gather
+from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
+from mpiboot.report.progress import Bar
+from mpiboot.runtime import resolve
+from mpiboot.runtime.resolve import NoNameError
+
+_LINE_EVERY_S = 5.0
+_NAME_PAUSE_S = (0.25, 1.0)
+_LOGIN_PAUSE_S = (1.0, 10.0)
+# A lost SYN is repeated by the kernel only after 1 s; trying anew is quicker for a pod that starts.
+_FIRST_CONNECT_S = 0.3
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own:
+    """What this very container is called, so that it is not asked over ssh."""
+
+    hostname: str
+    addresses: tuple[str, ...]
+    facts: Facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approach:
+    """How workers are approached.
+
+    Attributes:
+        login: what all logins have in common.
+        user: default login name.
+        port: default port.
+        attempt_s: bound of one connection or look-up.
+        settle_s: how long an uncounted name must stay the same.
+        deadline_s: bound of the whole wait.
+        strikes: permanent faults in a row that end it early.
+    """
+
+    login: client.Terms
+    user: str
+    port: int
+    attempt_s: float
+    settle_s: float
+    deadline_s: float
+    strikes: int
+
+
+class Gathering:
+    """The wait for workers; `leases` holds the open connections afterwards."""
+
+    def __init__(self, source: Source, approach: Approach, own: Own, bar: Bar) -> None:
+        self._source = source
+        self._approach = approach
+        self._own = own
+        self._bar = bar
+        self._loop = asyncio.get_running_loop()
+        self._begun = self._loop.time()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._changed = asyncio.Event()
+        self._count: int | None = None
+        self.seen: dict[str, Seen] = {}
+        self.leases: dict[str, Lease] = {}
+        self.failures: dict[str, int] = {}
+        self.blocked: str = ""
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the wait began."""
+        return self._loop.time() - self._begun
+
+    @property
+    def expected(self) -> int | None:
+        """How many workers must be ready; None while a name has not settled."""
+        return self._count
+
+    async def run(self) -> Decision:
+        """Gather until GO or FAIL; the table of the hosts is in `seen` either way."""
+        try:
+            self._begin()
+            return await self._decide()
+        finally:
+            self._bar.clear()
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _begin(self) -> None:
+        match self._source:
+            case Listed(hosts=hosts):
+                self._count = len(hosts)
+                for host in hosts:
+                    self._add(host)
+            case Enumerated() as named:
+                self._count = named.count
+                self._tasks[named.name] = self._loop.create_task(self._enumerate(named))
+
+    async def _decide(self) -> Decision:
+        approach = self._approach
+        next_line = self._begun + _LINE_EVERY_S
+        while True:
+            self._changed.clear()
+            seen = list(self.seen.values())
+            terms = Terms(
+                expected=self._count, deadline_s=approach.deadline_s, strikes=approach.strikes
+            )
+            decision = gather.decide(seen, terms, self.waited_s)
+            if decision.verb is not Verb.WAIT:
+                return decision
+            text = gather.progress(seen, self._count, self.waited_s)
+            ready = sum(one.reach.ready for one in seen)
+            self._bar.draw(ready, self._count, text)
+            if self._loop.time() >= next_line and not self._bar.shown:
+                logger.info("%s", text)
+                next_line += _LINE_EVERY_S
+            await self._pause(min(next_line, self._begun + approach.deadline_s))
+
+    async def _pause(self, until: float) -> None:
+        wait = max(0.0, until - self._loop.time())
+        if self._bar.shown:
+            wait = min(wait, 1.0)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), wait)
+
+    def _add(self, host: Host) -> None:
+        self.seen[host.name] = Seen(host=host)
+        self._tasks[host.name] = self._loop.create_task(self._reach(host))
+
+    def _drop(self, name: str) -> None:
+        self.seen.pop(name, None)
+        self._tasks.pop(name).cancel()
+        lease = self.leases.pop(name, None)
+        if lease is not None:
+            lease.close()
+
+    async def _enumerate(self, named: Enumerated) -> None:
+        """Follow the addresses of a name; an uncounted one is settled when it stays the same."""
+        pause = _NAME_PAUSE_S[0]
+        unchanged_since = self._loop.time()
+        known: set[str] = set()
+        while True:
+            try:
+                found = set(await resolve.lookup(named.name, self._approach.attempt_s))
+            except NoNameError:
+                self._failed("no_name")
+                found = set()
+            if found != known:
+                unchanged_since, known = self._loop.time(), found
+                self._follow(found)
+            settled = self._loop.time() - unchanged_since >= self._approach.settle_s
+            if named.count is None:
+                self._count = len(known) if known and settled else None
+            self._changed.set()
+            pause = min(pause * 1.5, _NAME_PAUSE_S[1])
+            await asyncio.sleep(_jittered(pause))
+
+    def _follow(self, found: set[str]) -> None:
+        for gone in set(self.seen) - found:
+            self._drop(gone)
+        for address in resolve.ordered(list(found - set(self.seen))):
+            self._add(Host(name=address))
+        # Ranks land alike in every run when hosts are in the order of their addresses.
+        order = resolve.ordered(list(self.seen))
+        self.seen = {address: self.seen[address] for address in order}
+
+    async def _reach(self, host: Host) -> None:
+        """Bring one host from "not tried" to "ready", for as long as the wait lasts."""
+        pauses = _Pauses(lambda: sum(not one.reach.ready for one in self.seen.values()))
+        while True:
+            try:
+                await self._attempt(host, pauses)
+            except NoNameError as fault:
+                self._note(host, Reach.NO_NAME, str(fault))
+                await asyncio.sleep(pauses.name())
+            except ConnectionRefusedError:
+                self._note(host, Reach.REFUSED, "")
+                await asyncio.sleep(pauses.connect())
+            except (OSError, asyncio.TimeoutError) as fault:
+                detail = getattr(fault, "strerror", None) or f"within {pauses.connect_s:g} s"
+                self._note(host, Reach.NO_ROUTE, detail)
+                pauses.connect_s = min(pauses.connect_s * 2, self._approach.attempt_s)
+                await asyncio.sleep(pauses.connect())
+            if self.seen[host.name].reach.ready:
+                return
+            if self.seen[host.name].reach not in (Reach.NO_NAME, Reach.NO_ROUTE, Reach.REFUSED):
+                await asyncio.sleep(pauses.login())
+
+    async def _attempt(self, host: Host, pauses: _Pauses) -> None:
+        if self._is_here(host.name, None):
+            self._arrive(host, Seen(host=host, reach=Reach.READY, here=True, facts=self._own.facts))
+            return
+        addresses = [host.name]
+        if not host.is_address:
+            addresses = await resolve.lookup(host.name, self._approach.attempt_s)
+        if self._is_here(host.name, addresses):
+            self._arrive(host, Seen(host=host, reach=Reach.READY, here=True, facts=self._own.facts))
+            return
+        port = host.port or self._approach.port
+        sock, address = await _connect(addresses, port, pauses.connect_s)
+        user = host.user or self._approach.user
+        login = await self._loop.run_in_executor(
+            None, client.login, sock, host.name, port, user, self._approach.login
+        )
+        self._logged_in(host, login, address, port)
+        if login.reach is Reach.REFUSED:
+            await asyncio.sleep(pauses.login())
+
+    def _is_here(self, name: str, addresses: list[str] | None) -> bool:
+        """Tell whether a host is this container: by name at once, by address when it has one."""
+        own = self._own
+        if addresses is None:
+            first = name.split(".", 1)[0].lower()
+            short = own.hostname.split(".", 1)[0].lower()
+            by_name = name.lower() in (*_LOCAL, own.hostname.lower()) or (
+                not _is_literal(name) and first == short
+            )
+            return by_name or name in own.addresses
+        return any(address in own.addresses for address in addresses)
+
+    def _logged_in(self, host: Host, login: Login, address: str, port: int) -> None:
+        if login.lease is None:
+            self._note(host, login.reach, login.detail)
+            return
+        if host.name not in self.seen:
+            login.lease.close()
+            return
+        self.leases[host.name] = login.lease
+        login.lease.attach(lambda _message: None, lambda why: self._lost(host, why))
+        self._arrive(
+            host,
+            Seen(host=host, reach=login.reach, address=address, port=port, facts=login.facts),
+        )
+
+    def _arrive(self, host: Host, seen: Seen) -> None:
+        self.seen[host.name] = replace(seen, ready_after_s=self.waited_s)
+        logger.debug("%s: %s after %.2f s", host.name, seen.reach.value, self.waited_s)
+        self._changed.set()
+
+    def _lost(self, host: Host, why: str) -> None:
+        """Start anew with a worker that went away while others were awaited."""
+        self.leases.pop(host.name, None)
+        if host.name in self.seen:
+            logger.info("%s went away again: %s", host.name, why)
+            self._note(host, Reach.REFUSED, why)
+            self._tasks[host.name] = self._loop.create_task(self._reach(host))
+
+    def _note(self, host: Host, reach: Reach, detail: str) -> None:
+        before = self.seen.get(host.name)
+        if before is None:
+            return
+        strikes = before.strikes + 1 if before.reach is reach else 1
+        self.seen[host.name] = Seen(host=host, reach=reach, detail=detail, strikes=strikes)
+        self._failed(reach.name.lower())
+        if before.reach is not reach:
+            logger.debug("%s: %s %s", host.name, reach.value, detail)
+        self._changed.set()
+
+    def _failed(self, kind: str) -> None:
+        self.failures[kind] = self.failures.get(kind, 0) + 1
+
+
+class _Pauses:
+    """How long to wait before the next try of one host."""
+
+    def __init__(self, pending: Callable[[], int]) -> None:
+        self._pending = pending
+        self._name_s = _NAME_PAUSE_S[0]
+        self._login_s = _LOGIN_PAUSE_S[0]
+        self.connect_s = _FIRST_CONNECT_S
+
+    def connect(self) -> float:
+        """Before a port accepts, a try costs nothing: 1,000 a second over all hosts."""
+        return _jittered(min(1.0, max(0.02, self._pending() / 1000)))
+
+    def name(self) -> float:
+        """Resolvers are shared: up to one look-up a second for each host."""
+        pause, self._name_s = self._name_s, min(self._name_s * 1.5, _NAME_PAUSE_S[1])
+        return _jittered(pause)
+
+    def login(self) -> float:
+        """A login costs both sides CPU, and a newer sshd bans those who fail too often."""
+        pause, self._login_s = self._login_s, min(self._login_s * 2, _LOGIN_PAUSE_S[1])
+        return _jittered(pause)
+
+
+def _jittered(seconds: float) -> float:
+    return seconds * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, guards nothing
+
+
+def _is_literal(name: str) -> bool:
+    return Host(name=name).is_address
+
+
+async def _connect(addresses: list[str], port: int, timeout_s: float) -> tuple[socket.socket, str]:
+    """Connect to the first address that accepts.
+
+    Raises:
+        OSError: the last address's fault; asyncio.TimeoutError when it did not answer.
+    """
+    loop = asyncio.get_running_loop()
+    last: OSError | asyncio.TimeoutError = OSError("no address")
+    for address in addresses:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        try:
+            await asyncio.wait_for(loop.sock_connect(sock, (address, port)), timeout_s)
+        except (OSError, asyncio.TimeoutError) as fault:
+            sock.close()
+            last = fault
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            return sock, address
+    raise last
+
+
+def hello() -> Message:
+    """Introduce this launcher to a worker."""
+    return Message(kind=messages.HELLO, body={"launcher": os.uname().nodename})

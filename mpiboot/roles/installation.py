@@ -1,0 +1,85 @@
+"""Which MPI is installed here, and what its site says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpiboot import mpi
+from mpiboot.errors import ConfigError, MpibootError
+from mpiboot.model.settings import Settings
+from mpiboot.mpi.protocol import Dialect
+from mpiboot.runtime import files, inspect
+from mpiboot.runtime.children import Children
+
+_VERSION_S = 20.0
+# Where a plain `mpirun` finds its daemon on the workers without being told a prefix.
+_STANDARD = ("/usr", "/usr/local")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """The MPI that will be called.
+
+    Attributes:
+        mpirun: how to call it: by name in a standard place, else by path, which tells it the
+            prefix that its daemons have on the workers.
+        version_text: what `--version` says.
+        dialect: how it wants to be called.
+        version: its version.
+        site_params: parameters that its site file sets.
+    """
+
+    mpirun: str
+    dialect: Dialect
+    version: str
+    site_params: Mapping[str, str]
+
+
+async def find(settings: Settings, env: Mapping[str, str], children: Children) -> Installation:
+    """Find and ask mpirun.
+
+    Raises:
+        ConfigError: there is none, it is unknown, or there is no ssh client for it.
+    """
+    path = _mpirun(settings, env)
+    try:
+        done = await children.run([path, "--version"], timeout_s=_VERSION_S, env=env)
+    except MpibootError as fault:
+        raise ConfigError(f"mpirun: {fault}") from fault
+    dialect, version = mpi.detect(done.text, path)
+    if inspect.find_program("ssh", env) is None:
+        raise ConfigError("no ssh client on PATH", hint="install openssh-client in this image")
+    prefix = Path(os.path.realpath(path)).parent.parent
+    given = settings.mpirun or settings.mpi_home
+    standard = str(Path(path).parent.parent) in _STANDARD
+    return Installation(
+        mpirun=path if given or not standard else "mpirun",
+        dialect=dialect,
+        version=version,
+        site_params=_site_params(dialect, prefix),
+    )
+
+
+def _mpirun(settings: Settings, env: Mapping[str, str]) -> str:
+    if settings.mpirun:
+        return settings.mpirun
+    if settings.mpi_home:
+        return f"{settings.mpi_home.rstrip('/')}/bin/mpirun"
+    path = inspect.find_program("mpirun", env)
+    if path is None:
+        raise ConfigError(
+            "no mpirun on PATH",
+            hint="install an MPI in this image, or name it with --mpi-home or --mpirun",
+        )
+    return path
+
+
+def _site_params(dialect: Dialect, prefix: Path) -> dict[str, str]:
+    for name in dialect.SITE_FILES:
+        text = files.read_text(str(prefix / name))
+        if text is not None:
+            return dialect.site_params(text)
+    return {}

@@ -1,0 +1,336 @@
+"""The launcher: find the workers, wait for them, run mpirun, judge, tell everybody."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mpiboot import platforms
+from mpiboot.errors import ConfigError, MpibootError, NotReadyError
+from mpiboot.link import client, messages
+from mpiboot.link.client import Lease
+from mpiboot.link.messages import Message
+from mpiboot.log import logger
+from mpiboot.model.hosts import Source
+from mpiboot.model.outcome import Outcome, Stage
+from mpiboot.model.settings import Settings
+from mpiboot.plan import gather, launch, layout, verdict
+from mpiboot.plan.gather import Decision, Verb
+from mpiboot.plan.launch import Ground, LaunchPlan
+from mpiboot.plan.layout import Layout
+from mpiboot.plan.release import Over
+from mpiboot.platforms.protocol import Surroundings
+from mpiboot.report import metrics
+from mpiboot.report.progress import Bar
+from mpiboot.roles import gathering, installation
+from mpiboot.roles.agent import Agent
+from mpiboot.roles.gathering import Approach, Gathering, Own
+from mpiboot.roles.installation import Installation
+from mpiboot.roles.watching import Watch
+from mpiboot.runtime import files, inspect, keys, sshd
+from mpiboot.runtime.keys import KeyMaterial
+
+_GOODBYE_S = 2.0
+# A fault of our own is told at once, but workers that are ready are released first.
+_RELEASE_S = 3.0
+
+
+class Launcher:
+    """One launcher run."""
+
+    def __init__(self, agent: Agent, command: Sequence[str]) -> None:
+        self._agent = agent
+        self._settings = agent.settings
+        self._command = list(command)
+        self._gathering: Gathering | None = None
+        self._layout: Layout | None = None
+        self._outcome: Outcome | None = None
+        agent.not_ready = self._why_not_ready
+        agent.details = self._details
+        agent.families = self._families
+
+    async def run(self) -> Outcome:
+        """Bring one job from its start to its verdict; the workers always hear of it."""
+        agent = self._agent
+        pulse = asyncio.ensure_future(self._pulse())
+        try:
+            outcome = await self._attempt()
+        except MpibootError as fault:
+            outcome = verdict.of_error(fault)
+        finally:
+            pulse.cancel()
+        self._outcome = outcome
+        agent.enter(Stage.ENDING)
+        await self._release(outcome)
+        return outcome
+
+    async def _pulse(self) -> None:
+        """Keep all leases alive, and find those that are lost."""
+        settings = self._settings
+        while True:
+            await asyncio.sleep(settings.heartbeat_s)
+            for lease in list(self._gathering.leases.values()) if self._gathering else ():
+                lease.send(Message(kind=messages.BEAT))
+                lease.check(settings.lease_timeout_s)
+
+    async def _attempt(self) -> Outcome:
+        agent = self._agent
+        source = find_source(self._settings, agent)
+        installed = asyncio.ensure_future(
+            installation.find(self._settings, agent.job_env, agent.children)
+        )
+        loop = asyncio.get_running_loop()
+        origin = keys.find(self._settings, agent.env)
+        material = await loop.run_in_executor(None, keys.prepare, origin, agent.directory)
+        own = await loop.run_in_executor(None, _own, agent)
+        agent.enter(Stage.WAITING)
+        decision = await self._gather(source, material, own, installed)
+        if decision is None:
+            return verdict.of_stop(agent.stop_signal or 15, "waiting for workers")
+        if decision.verb is Verb.FAIL:
+            raise self._not_ready(decision)
+        agent.enter(Stage.LAUNCHING)
+        plan, place = self._plan(decision, material, own, await installed)
+        return await self._launch(plan, place, await installed)
+
+    async def _gather(
+        self,
+        source: Source,
+        material: KeyMaterial,
+        own: Own,
+        installed: asyncio.Future[Installation],
+    ) -> Decision | None:
+        """Wait for the workers; None when stopped meanwhile."""
+        settings, agent = self._settings, self._agent
+        extra = _known_hosts(settings)
+        approach = Approach(
+            login=client.Terms(
+                identity=material.identity,
+                host_publics=material.host_publics,
+                known_hosts=material.known_hosts + extra,
+                hello=gathering.hello(),
+                timeout_s=settings.attempt_timeout_s,
+                lost_s=settings.lease_timeout_s,
+            ),
+            user=settings.ssh_user or sshd.account(),
+            port=default_port(settings),
+            attempt_s=settings.attempt_timeout_s,
+            settle_s=settings.settle_s,
+            deadline_s=settings.wait_timeout_s,
+            strikes=settings.strikes,
+        )
+        self._gathering = Gathering(source, approach, own, Bar(settings.progress))
+        waiting = asyncio.ensure_future(self._gathering.run())
+        done = await agent.unless_stopped(_first_fault(waiting, installed))
+        return waiting.result() if done else None
+
+    def _not_ready(self, decision: Decision) -> NotReadyError:
+        seen = list(self._gathering.seen.values()) if self._gathering else []
+        waited = self._gathering.waited_s if self._gathering else 0.0
+        table = gather.table(seen, waited)
+        return NotReadyError(f"{decision.reason}\n{table}" if seen else decision.reason)
+
+    def _plan(
+        self, decision: Decision, material: KeyMaterial, own: Own, installed: Installation
+    ) -> tuple[LaunchPlan, Layout]:
+        agent, settings = self._agent, self._settings
+        place = layout.arrange(
+            decision.chosen, own_hostname=own.hostname, slots=settings.slots, np=settings.np
+        )
+        self._layout = place
+        ground = ground_of(agent, material, own.hostname, installed)
+        plan = launch.prepare(
+            settings, self._command, installed.dialect, ground,
+            layout=place, facts=[one.facts for one in decision.chosen],
+        )  # fmt: skip
+        for file in plan.files:
+            files.write(Path(file.path), file.text)
+        for note in plan.notes:
+            logger.debug("%s", note)
+        return plan, place
+
+    async def _launch(self, plan: LaunchPlan, place: Layout, installed: Installation) -> Outcome:
+        agent = self._agent
+        waited = self._gathering.waited_s if self._gathering else 0.0
+        logger.info("%s workers ready after %.1f s; %s", len(place.places), waited, plan.notes[0])
+        if agent.stop_signal is not None:
+            return verdict.of_stop(agent.stop_signal, "launching")
+        agent.enter(Stage.RUNNING)
+        watch = Watch(agent, self._chosen_leases(place), len(place.places))
+        evidence = await watch.run(plan)
+        return verdict.judge(evidence, installed.dialect, place)
+
+    def _chosen_leases(self, place: Layout) -> dict[str, Lease]:
+        leases = self._gathering.leases if self._gathering else {}
+        return {one.name: leases[one.name] for one in place.places if one.name in leases}
+
+    async def _release(self, outcome: Outcome) -> None:
+        """Tell every worker that holds a lease how it ended, and wait for its goodbye."""
+        leases = dict(self._gathering.leases) if self._gathering else {}
+        speaking = {name: lease for name, lease in leases.items() if not lease.plain}
+        final = outcome.code == 0 or self._settings.failure_is_final
+        over = messages.over_message(Over(code=outcome.code, final=final, ran=outcome.ran))
+        waiting = {name: asyncio.Event() for name in speaking}
+        for name, lease in speaking.items():
+            heard = waiting[name]
+
+            def goodbye(message: Message, heard: asyncio.Event = heard) -> None:
+                if message.kind == messages.BYE:
+                    heard.set()
+
+            def gone(_why: str, heard: asyncio.Event = heard) -> None:
+                heard.set()
+
+            lease.attach(goodbye, gone)
+            lease.send(over)
+        if waiting:
+            tasks = [asyncio.ensure_future(event.wait()) for event in waiting.values()]
+            _, silent = await asyncio.wait(tasks, timeout=_GOODBYE_S)
+            for task in silent:
+                task.cancel()
+        for lease in leases.values():
+            lease.close()
+
+    def _why_not_ready(self) -> str:
+        stage = self._agent.timeline.stage
+        return "" if stage is Stage.RUNNING else stage.value
+
+    def _details(self) -> dict[str, object]:
+        seen = self._gathering.seen.values() if self._gathering else ()
+        slots = {one.name: one.slots for one in self._layout.places} if self._layout else {}
+        return {
+            "command": self._command,
+            "expected": self._gathering.expected if self._gathering else None,
+            "hosts": [
+                {
+                    "name": one.host.name,
+                    "state": one.reach.value,
+                    "detail": one.detail,
+                    "address": one.address,
+                    "slots": slots.get(one.host.name),
+                    "ready_after_s": one.ready_after_s,
+                }
+                for one in seen
+            ],
+        }
+
+    def _families(self) -> Sequence[metrics.Family]:
+        gathered = self._gathering
+        seen = list(gathered.seen.values()) if gathered else []
+        families = [
+            metrics.gauge(
+                "mpiboot_workers_expected",
+                "Workers that the job waits for; 0 while that is not known.",
+                (gathered.expected or 0) if gathered else 0,
+            ),
+            metrics.gauge(
+                "mpiboot_workers_ready",
+                "Workers on which a login works.",
+                sum(one.reach.ready for one in seen),
+            ),
+            metrics.Family(
+                name="mpiboot_worker_wait_seconds",
+                kind="gauge",
+                text="How long each worker was waited for, in seconds.",
+                label="worker",
+                samples={
+                    one.host.name: one.ready_after_s
+                    for one in seen
+                    if one.ready_after_s is not None
+                },
+            ),
+            metrics.Family(
+                name="mpiboot_probe_failures_total",
+                kind="counter",
+                text="Attempts to reach a worker that failed, by kind.",
+                label="kind",
+                samples=dict(gathered.failures) if gathered else {},
+            ),
+            metrics.gauge(
+                "mpiboot_job_duration_seconds",
+                "How long mpirun has run, in seconds.",
+                self._agent.timeline.of(Stage.RUNNING),
+            ),
+        ]
+        if self._outcome is not None:
+            families.append(
+                metrics.gauge("mpiboot_job_exit_code", "Exit code of the job.", self._outcome.code)
+            )
+        return families
+
+
+async def _first_fault(
+    waiting: asyncio.Future[Decision], installed: asyncio.Future[Installation]
+) -> None:
+    """Wait for the decision; a fault of the installation ends the wait, after a moment.
+
+    The moment lets workers that are up be reached, so that they can be released.
+    """
+    try:
+        either: set[asyncio.Future[Any]] = {waiting, installed}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if installed.done() and installed.exception() is not None:
+            await asyncio.wait({waiting}, timeout=_RELEASE_S)
+            installed.result()
+        await asyncio.wait({waiting})
+    finally:
+        if not waiting.done():
+            waiting.cancel()
+            await asyncio.wait({waiting})
+
+
+def find_source(settings: Settings, agent: Agent) -> Source:
+    """Ask the platforms who takes part."""
+    return platforms.find_source(surroundings(settings, agent.env))
+
+
+def surroundings(settings: Settings, env: Mapping[str, str]) -> Surroundings:
+    """Read what platforms want to see."""
+    texts = {path: files.read_text(path) for path in platforms.wanted_files(settings)}
+    return Surroundings(
+        env=env,
+        files={path: text for path, text in texts.items() if text is not None},
+        settings=settings,
+    )
+
+
+def ground_of(
+    agent: Agent, material: KeyMaterial, hostname: str, installed: Installation
+) -> Ground:
+    """Collect what the launch plan needs of this container."""
+    return Ground(
+        mpirun=installed.mpirun,
+        version=installed.version,
+        hostname=hostname,
+        user=sshd.account(),
+        as_root=os.getuid() == 0,
+        directory=str(agent.directory),
+        identity=material.identity,
+        host_keys=material.host_publics,
+        known_hosts=material.known_hosts + _known_hosts(agent.settings),
+        port=default_port(agent.settings),
+        site_params=installed.site_params,
+        environ=agent.job_env,
+    )
+
+
+def default_port(settings: Settings) -> int:
+    """Return the port of the workers' sshd where a host names none."""
+    return settings.ssh_port or (22 if os.getuid() == 0 else 2222)
+
+
+def _known_hosts(settings: Settings) -> str:
+    if not settings.known_hosts:
+        return ""
+    text = files.read_text(settings.known_hosts)
+    if text is None:
+        raise ConfigError(f"known_hosts file {settings.known_hosts} cannot be read")
+    return text
+
+
+def _own(agent: Agent) -> Own:
+    facts = inspect.facts(agent.job_env, "")
+    return Own(hostname=facts.hostname, addresses=facts.addresses, facts=facts)

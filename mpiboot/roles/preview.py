@@ -1,0 +1,87 @@
+"""What the launcher would do, as far as it can be told without asking anybody."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+
+from mpiboot import platforms
+from mpiboot.model.hosts import Enumerated, Host, Listed
+from mpiboot.model.settings import Settings
+from mpiboot.plan import launch, layout
+from mpiboot.plan.gather import Reach, Seen
+from mpiboot.plan.launch import Ground
+from mpiboot.roles import installation
+from mpiboot.roles.agent import job_environment
+from mpiboot.roles.launcher import default_port, surroundings
+from mpiboot.runtime import files, keys, sshd
+from mpiboot.runtime.children import Children
+from mpiboot.runtime.signals import SignalPump
+
+
+def text(settings: Settings, env: Mapping[str, str], command: Sequence[str]) -> str:
+    """Return the plan as text; nothing is written, nobody is contacted."""
+    return asyncio.run(_text(settings, env, command))
+
+
+async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[str]) -> str:
+    children = Children()
+    pump = SignalPump(lambda _number: None, children.reap)
+    pump.start()
+    job_env = job_environment(env)
+    installed = await installation.find(settings, job_env, children)
+    pump.stop()
+    origin = keys.find(settings, env)
+    source = platforms.find_source(surroundings(settings, env))
+    seen, notes = _presumed(source, settings)
+    place = layout.arrange(
+        seen, own_hostname=os.uname().nodename, slots=settings.slots, np=settings.np
+    )
+    directory = str(files.candidates(settings.runtime_dir, env)[0] / "launcher")
+    ground = Ground(
+        mpirun=installed.mpirun,
+        version=installed.version,
+        hostname=os.uname().nodename,
+        user=sshd.account(),
+        as_root=os.getuid() == 0,
+        directory=directory,
+        identity=f"{directory}/user_key",
+        host_keys=(),
+        known_hosts="",
+        port=default_port(settings),
+        site_params=installed.site_params,
+        environ=job_env,
+    )
+    plan = launch.prepare(
+        settings, command, installed.dialect, ground, layout=place, facts=[None] * len(seen)
+    )
+    lines = [
+        f"note   keys from {origin.what}; host keys of the job are pinned at the start",
+        *notes,
+    ]
+    return "\n".join(lines) + "\n" + plan.text()
+
+
+def _presumed(source: Listed | Enumerated, settings: Settings) -> tuple[list[Seen], list[str]]:
+    """Stand in for what the wait will find."""
+    if isinstance(source, Enumerated):
+        many = f"{source.count}" if source.count else f"as many as stay for {settings.settle_s:g} s"
+        notes = [
+            f"note   workers are the addresses of {source.name}, {many}; made-up ones are shown"
+        ]
+        count = min(source.count or 2, 254)
+        hosts = tuple(Host(name=f"192.0.2.{n + 1}") for n in range(count))
+    else:
+        hosts = source.hosts
+        notes = [
+            f"note   {host.name}: slots are known when it answers (--slots auto); 1 is shown"
+            for host in hosts
+            if host.slots is None and settings.slots == "auto"
+        ]
+    seen = []
+    for host in hosts:
+        address = host.name if host.is_address else f"<address of {host.name}>"
+        port = host.port or default_port(settings)
+        seen.append(Seen(host=host, reach=Reach.PLAIN, address=address, port=port))
+    return seen, notes

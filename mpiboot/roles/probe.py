@@ -1,0 +1,29 @@
+"""Ask the agent of this container, for exec probes and health checks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from mpiboot.link import server
+from mpiboot.roles.agent import SOCKET
+from mpiboot.runtime import files
+
+_ROLES = ("worker", "launcher")
+
+
+def run(what: str, env: Mapping[str, str]) -> tuple[int, str]:
+    """Return 0 and `ready` or `live`, or 1 and the reason."""
+    return asyncio.run(_ask(what, env))
+
+
+async def _ask(what: str, env: Mapping[str, str]) -> tuple[int, str]:
+    for base in files.candidates(env.get("MPIBOOT_RUNTIME_DIR", ""), env):
+        for role in _ROLES:
+            path = base / role / SOCKET
+            if not path.exists():
+                continue
+            reason = await server.ask(path, what)
+            if reason is not None:
+                return (1, reason) if reason else (0, what)
+    return 1, "no mpiboot runs here"

@@ -1,0 +1,96 @@
+"""Private directories and files: right owner, right mode, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from mpiboot.errors import ConfigError
+
+
+def runtime_dir(chosen: str, env: Mapping[str, str], role: str) -> Path:
+    """Make the agent's private directory, 0700, in the first place that can be written.
+
+    Raises:
+        ConfigError: no place can be written; names each one and why.
+    """
+    tried = []
+    for base in candidates(chosen, env):
+        try:
+            _own_directory(base)
+            path = base / role
+            _own_directory(path)
+        except OSError as fault:
+            tried.append(f"{base}: {fault.strerror}")
+            continue
+        return path
+    raise ConfigError(
+        "no directory can be written for keys and sockets (" + "; ".join(tried) + ")",
+        hint="mount a tmpfs at /run or /tmp, or set MPIBOOT_RUNTIME_DIR",
+    )
+
+
+def candidates(chosen: str, env: Mapping[str, str]) -> list[Path]:
+    """List the places where the private directory may be, in order."""
+    if chosen:
+        return [Path(chosen)]
+    own = f"mpiboot-{os.getuid()}"
+    return [
+        Path("/run/mpiboot"),
+        Path(env.get("TMPDIR") or "/tmp") / own,  # noqa: S108 - 0700 and owner are checked below
+        Path("/dev/shm") / own,  # noqa: S108 - as above
+    ]
+
+
+def _own_directory(path: Path) -> None:
+    """Make a directory 0700, or accept one that is ours; never one that another user laid out."""
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700, parents=True)
+    seen = path.lstat()
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid():
+        raise PermissionError(0, "belongs to another user or is no directory")
+    path.chmod(0o700)
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise PermissionError(0, "cannot be written")
+
+
+def strictly_private(path: Path) -> bool:
+    """Tell whether no directory above may be written by others; sshd's StrictModes asks that."""
+    return all(not parent.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH) for parent in path.parents)
+
+
+def write(path: Path, text: str | bytes, mode: int = 0o600) -> None:
+    """Write a file atomically: readers see the old text or the new one, whole."""
+    data = text.encode() if isinstance(text, str) else text
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def read_text(path: str, limit: int = 16 * 1024 * 1024) -> str | None:
+    """Read a text file; None when it cannot be read. Bytes that are not UTF-8 are replaced.
+
+    Raises:
+        ConfigError: it is larger than `limit` bytes.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError:
+        return None
+    if len(data) > limit:
+        raise ConfigError(
+            f"{path} is larger than {limit} bytes", hint="check that it is the right file"
+        )
+    return data.decode(errors="replace")

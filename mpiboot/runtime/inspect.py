@@ -1,0 +1,140 @@
+"""Look at this container: CPUs, GPUs, memory, limits, addresses, programs.
+
+Run as a program it prints the facts as JSON, in a process that ends and gives psutil's memory back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from mpiboot import __version__
+from mpiboot.model.facts import Facts
+
+_CGROUP = Path("/sys/fs/cgroup")
+_UNLIMITED = 1 << 60
+
+
+def facts(env: Mapping[str, str], mpi: str) -> Facts:
+    """Describe this container.
+
+    Args:
+        env: the environment that a session has here.
+        mpi: first line of `mpirun --version`.
+    """
+    return Facts(
+        hostname=os.uname().nodename,
+        addresses=tuple(addresses()),
+        cpus=cpus(),
+        gpus=gpus(env),
+        memory_bytes=_memory(),
+        shm_bytes=_shm(),
+        nofile=_limit(resource.RLIMIT_NOFILE),
+        memlock_bytes=_limit(resource.RLIMIT_MEMLOCK),
+        mpi=mpi,
+        path=env.get("PATH", ""),
+        ld_library_path=env.get("LD_LIBRARY_PATH", ""),
+        version=__version__,
+    )
+
+
+def addresses() -> list[str]:
+    """List this container's addresses, without loopback and link-local ones."""
+    import socket  # noqa: PLC0415 - beside psutil, for the same reason
+
+    import psutil  # noqa: PLC0415 - a resident agent must not hold it
+
+    found = []
+    for name, entries in psutil.net_if_addrs().items():
+        for entry in entries:
+            if entry.family not in (socket.AF_INET, socket.AF_INET6) or name == "lo":
+                continue
+            address = entry.address.split("%")[0]
+            if not address.startswith(("127.", "169.254.", "fe80:")):
+                found.append(address)
+    return found
+
+
+def cpus() -> float:
+    """Return the CPUs that may be used: the smaller of cgroup quota and affinity."""
+    allowed = float(len(os.sched_getaffinity(0)))
+    quota = _quota()
+    return min(allowed, quota) if quota else allowed
+
+
+def _quota() -> float:
+    """Return the CPU quota of the cgroup (v2, then v1); 0 when there is none."""
+    words = _read(_CGROUP / "cpu.max").split()
+    if len(words) == 2 and words[0].isdigit():
+        return int(words[0]) / int(words[1])
+    for place in ("cpu", "cpu,cpuacct"):
+        quota = _read(_CGROUP / place / "cpu.cfs_quota_us")
+        period = _read(_CGROUP / place / "cpu.cfs_period_us")
+        if quota.isdigit() and period.isdigit() and int(period):
+            return int(quota) / int(period)
+    return 0.0
+
+
+def gpus(env: Mapping[str, str]) -> int:
+    """Count the GPUs that a session here would see."""
+    if env.get("NVIDIA_VISIBLE_DEVICES", "all") in ("", "none", "void"):
+        return 0
+    nodes = sum(node.name[6:].isdigit() for node in Path("/dev").glob("nvidia[0-9]*"))
+    if not nodes and Path("/dev/kfd").exists():
+        nodes = len(list(Path("/dev/dri").glob("renderD*")))
+    if "CUDA_VISIBLE_DEVICES" in env:
+        named = [one for one in env["CUDA_VISIBLE_DEVICES"].split(",") if one.strip()]
+        return min(nodes, len(named))
+    return nodes
+
+
+def _memory() -> int:
+    import psutil  # noqa: PLC0415 - as above
+
+    total = int(psutil.virtual_memory().total)
+    for path in ("memory.max", "memory/memory.limit_in_bytes"):
+        text = _read(_CGROUP / path)
+        if text.isdigit() and int(text) < _UNLIMITED:
+            return min(total, int(text))
+    return total
+
+
+def _shm() -> int:
+    try:
+        seen = os.statvfs("/dev/shm")  # noqa: S108 - its size is the fact
+    except OSError:
+        return 0
+    return seen.f_blocks * seen.f_frsize
+
+
+def _limit(which: int) -> int:
+    soft = resource.getrlimit(which)[0]
+    return -1 if soft == resource.RLIM_INFINITY else soft
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def find_program(name: str, env: Mapping[str, str]) -> str | None:
+    """Find a program on PATH, then in the places of administrators' programs."""
+    path = env.get("PATH", os.defpath)
+    return shutil.which(name, path=f"{path}:/usr/local/sbin:/usr/sbin:/sbin")
+
+
+def main() -> None:
+    """Print the facts for the environment and version text given on stdin."""
+    request = json.loads(sys.stdin.buffer.read())
+    sys.stdout.write(json.dumps(facts(request["env"], request["mpi"]).to_json()))
+
+
+if __name__ == "__main__":
+    main()

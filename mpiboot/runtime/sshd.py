@@ -1,0 +1,216 @@
+"""A supervised sshd with a configuration of its own; /etc/ssh is never touched."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pwd
+import re
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mpiboot.errors import ConfigError, LaunchFailedError
+from mpiboot.log import logger
+from mpiboot.runtime import inspect
+from mpiboot.runtime.children import PIPE, Child, Children
+
+_VERSION = re.compile(r"OpenSSH_(\d+)\.(\d+)")
+_CHECK_S = 20.0
+_BACKOFF_S = 0.2
+_LINE_LIMIT = 4096
+
+
+def find(chosen: str, env: Mapping[str, str]) -> str:
+    """Return the absolute path of sshd; it insists on being called by one.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    path = chosen or inspect.find_program("sshd", env)
+    if not path or not os.access(path, os.X_OK):
+        raise ConfigError(
+            f"no sshd: {chosen or 'none on PATH, /usr/sbin or /usr/local/sbin'}",
+            hint="install openssh-server in this image, or name it with --sshd",
+        )
+    return str(Path(path).absolute())
+
+
+async def version(path: str, children: Children) -> tuple[int, int]:
+    """Return OpenSSH's version; (0, 0) when it does not say."""
+    done = await children.run([path, "-V"], timeout_s=_CHECK_S)
+    found = _VERSION.search(done.text)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def account() -> str:
+    """Return the name of this process's user.
+
+    Raises:
+        ConfigError: the uid has no passwd entry, which OpenSSH insists on.
+    """
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        raise ConfigError(
+            f"uid {os.getuid()} has no entry in /etc/passwd, and OpenSSH refuses such users",
+            hint="add one to the image, or run as a user that has one",
+        ) from None
+
+
+def locked(user: str) -> bool:
+    """Tell whether the account is locked with `!`, which sshd refuses unless PAM decides."""
+    with contextlib.suppress(OSError):
+        for line in Path("/etc/shadow").read_text().splitlines():
+            name, _, rest = line.partition(":")
+            if name == user:
+                return rest.startswith("!")
+    return False
+
+
+def make_privsep_directory() -> None:
+    """Make /run/sshd, which an init system would have made; only root's sshd needs it.
+
+    Raises:
+        ConfigError: it is not there and cannot be made.
+    """
+    place = Path("/run/sshd")
+    if os.getuid() != 0 or place.is_dir():
+        return
+    try:
+        place.mkdir(mode=0o755, parents=True)
+    except OSError as fault:
+        raise ConfigError(
+            f"sshd needs the directory /run/sshd, and it cannot be made: {fault.strerror}",
+            hint="mount a tmpfs at /run, or make the directory in the image",
+        ) from fault
+
+
+class Sshd:
+    """Run sshd as a child, start it again within a budget, and pass its log on line by line.
+
+    Args:
+        path: sshd's absolute path.
+        config: its sshd_config.
+        restarts: how often it may be started again.
+        on_line: gets each line of its log.
+        on_fail: is told once when the budget is used up.
+    """
+
+    def __init__(
+        self,
+        children: Children,
+        *,
+        path: str,
+        config: Path,
+        restarts: int,
+        on_line: Callable[[str], None],
+        on_fail: Callable[[str], None],
+    ) -> None:
+        self._children = children
+        self._argv = [path, "-D", "-e", "-f", str(config)]
+        self._budget = restarts
+        self._on_line = on_line
+        self._on_fail = on_fail
+        self._stopping = False
+        self._child: Child | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.restarts = 0
+
+    async def check(self) -> None:
+        """Let sshd judge its configuration.
+
+        Raises:
+            ConfigError: with sshd's own words.
+        """
+        done = await self._children.run([self._argv[0], "-t", *self._argv[3:]], timeout_s=_CHECK_S)
+        if done.code:
+            raise ConfigError(f"sshd refuses its configuration ({done.code}): {done.text}")
+
+    def start(self) -> None:
+        """Start it and watch it."""
+        child = self._children.spawn(self._argv, name="sshd", stderr=PIPE)
+        self._child = child
+        for work in (self._read(child), self._watch(child)):
+            task = asyncio.get_running_loop().create_task(work)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    @property
+    def child(self) -> Child | None:
+        """The sshd that listens now."""
+        return self._child
+
+    def sessions(self) -> int:
+        """Count the connections that sshd serves now."""
+        if self._child is None:
+            return 0
+        place = Path(f"/proc/{self._child.pid}/task/{self._child.pid}/children")
+        try:
+            return len(place.read_text().split())
+        except OSError:
+            return 0
+
+    def stop(self) -> None:
+        """Stop listening; nothing is started again."""
+        self._stopping = True
+        if self._child is not None:
+            self._child.signal(signal.SIGTERM)
+
+    async def _read(self, child: Child) -> None:
+        reader = asyncio.StreamReader(limit=_LINE_LIMIT)
+        loop = asyncio.get_running_loop()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        await loop.connect_read_pipe(lambda: protocol, child.popen.stderr)
+        while True:
+            try:
+                line = await reader.readline()
+            except ValueError:
+                continue  # longer than the limit: that part is dropped
+            if not line:
+                return
+            self._on_line(line.decode(errors="replace").strip())
+
+    async def _watch(self, child: Child) -> None:
+        code = await child.ended
+        if self._stopping:
+            return
+        if self.restarts >= self._budget:
+            self._on_fail(f"sshd ended with {code} and its {self._budget} restarts are used up")
+            return
+        self.restarts += 1
+        logger.warning("sshd ended with %s: start %s of %s", code, self.restarts, self._budget)
+        await asyncio.sleep(_BACKOFF_S * 2 ** min(self.restarts - 1, 5))
+        if not self._stopping:
+            self._restart()
+
+    def _restart(self) -> None:
+        try:
+            self.start()
+        except (LaunchFailedError, ConfigError) as fault:
+            self._on_fail(str(fault))
+
+
+async def login(children: Children, ssh: str, config: Path, timeout_s: float, port: int) -> str:
+    """Log in to this container's own sshd as mpirun's ssh would; return what is wrong, or nothing."""
+    await _port_open(port, timeout_s)
+    argv = [ssh, "-F", str(config), "-n", "loopback", "true"]
+    done = await children.run(argv, timeout_s=timeout_s)
+    if done.code == 0:
+        return ""
+    return done.text[-500:] or f"ssh ended with {done.code}"
+
+
+async def _port_open(port: int, timeout_s: float) -> None:
+    """Wait until the port accepts; a refused connection costs nothing and tells the moment."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + timeout_s
+    while loop.time() < end:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.005)
+        else:
+            writer.close()
+            return

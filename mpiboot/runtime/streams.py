@@ -1,0 +1,70 @@
+"""Pass a child's output on, byte for byte, and keep its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+from typing import IO
+
+_CHUNK = 65536
+
+
+class Tail:
+    """The last bytes of a stream.
+
+    Args:
+        limit: how many bytes to keep.
+    """
+
+    def __init__(self, limit: int = 65536) -> None:
+        self._limit = limit
+        self._chunks: deque[bytes] = deque()
+        self._size = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Append what came."""
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        while self._size - len(self._chunks[0]) >= self._limit:
+            self._size -= len(self._chunks.popleft())
+
+    @property
+    def text(self) -> str:
+        """The end of the stream as text; bytes that are not UTF-8 are replaced."""
+        return b"".join(self._chunks)[-self._limit :].decode(errors="replace")
+
+
+class Copier(threading.Thread):
+    """Copy a pipe to one of our own descriptors, and to a file if wanted, until it ends.
+
+    A thread of its own: a reader of our output that stalls must not stop the heartbeats.
+    """
+
+    def __init__(self, source: IO[bytes], target: int, copy: IO[bytes] | None) -> None:
+        super().__init__(daemon=True, name=f"copy-{target}")
+        self._source = source
+        self._target = target
+        self._copy = copy
+        self.tail = Tail()
+
+    def run(self) -> None:
+        """Copy until the last writer has closed the pipe."""
+        while True:
+            chunk = os.read(self._source.fileno(), _CHUNK)
+            if not chunk:
+                return
+            self.tail.add(chunk)
+            if self._copy is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    self._copy.write(chunk)
+            self._pass_on(chunk)
+
+    def _pass_on(self, chunk: bytes) -> None:
+        try:
+            while chunk:
+                chunk = chunk[os.write(self._target, chunk) :]
+        except OSError:
+            # Nobody reads our output any more; the job goes on, and its end is still seen.
+            self._target = os.open(os.devnull, os.O_WRONLY)
