@@ -29,6 +29,7 @@ from mpiboot.roles import gathering, installation
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.gathering import Approach, Gathering, Own
 from mpiboot.roles.installation import Installation
+from mpiboot.roles.serving import default_port
 from mpiboot.roles.watching import Watch
 from mpiboot.runtime import files, inspect, keys, sshd
 from mpiboot.runtime.keys import KeyMaterial
@@ -315,11 +316,6 @@ def ground_of(
         site_params=installed.site_params,
         environ=agent.job_env,
     )
-
-
-def default_port(settings: Settings) -> int:
-    """Return the port of the workers' sshd where a host names none."""
-    return settings.ssh_port or (22 if os.getuid() == 0 else 2222)
 
 
 def _known_hosts(settings: Settings) -> str:

@@ -14,7 +14,8 @@ from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.launch import Ground
 from mpiboot.roles import installation
 from mpiboot.roles.agent import job_environment
-from mpiboot.roles.launcher import default_port, surroundings
+from mpiboot.roles.launcher import surroundings
+from mpiboot.roles.serving import default_port
 from mpiboot.runtime import files, keys, sshd
 from mpiboot.runtime.children import Children
 from mpiboot.runtime.signals import SignalPump

@@ -1,0 +1,187 @@
+"""Bring a worker's sshd up, from key material to a login that was proven to work."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from mpiboot.errors import ConfigError, LaunchFailedError
+from mpiboot.link import bridge
+from mpiboot.log import logger
+from mpiboot.model import facts as model_facts
+from mpiboot.model.facts import Facts
+from mpiboot.model.settings import Settings
+from mpiboot.plan import passenv, sshconf, sshlog
+from mpiboot.plan.layout import Place
+from mpiboot.plan.sshlog import Line
+from mpiboot.roles.agent import SOCKET, Agent
+from mpiboot.runtime import files, inspect, keys, sshd
+from mpiboot.runtime.keys import KeyMaterial
+from mpiboot.runtime.sshd import Sshd
+
+_LOGIN_S = 20.0
+_LOGIN_TRIES = 3
+_FACTS_S = 20.0
+
+
+def default_port(settings: Settings) -> int:
+    """Return the port of a worker's sshd where nothing else is said."""
+    return settings.ssh_port or (22 if os.getuid() == 0 else 2222)
+
+
+class Service:
+    """A worker's sshd and what it needs.
+
+    Args:
+        agent: the agent at work.
+        on_login: is told of each login and each closed connection after the first proof.
+        on_fail: is told once when sshd cannot be kept up.
+    """
+
+    def __init__(
+        self, agent: Agent, *, on_login: Callable[[Line], None], on_fail: Callable[[str], None]
+    ) -> None:
+        self._agent = agent
+        self._settings = agent.settings
+        self._on_login = on_login
+        self._on_fail = on_fail
+        self._proven = False
+        self.failed = ""
+        self.rejected = 0
+        self.sshd: Sshd | None = None
+        self.facts: Facts | None = None
+
+    async def start(self) -> None:
+        """Start sshd and prove that a login works.
+
+        Raises:
+            ConfigError: something that it needs is missing or refused.
+            LaunchFailedError: it runs, but a login does not work.
+        """
+        agent, settings = self._agent, self._settings
+        path = sshd.find(settings.sshd, agent.job_env)
+        user = sshd.account()
+        origin = keys.find(settings, agent.env)
+        sshd.make_privsep_directory()
+        material, version = await asyncio.gather(
+            keys.prepare_in_child(origin, agent.directory, agent.children),
+            sshd.version(path, agent.children),
+        )
+        logger.info("keys from %s, sshd %s of OpenSSH %s.%s", material.what, path, *version)
+        self.sshd = Sshd(
+            agent.children,
+            path=path,
+            config=self._write_config(user, material, version),
+            restarts=settings.sshd_restarts,
+            on_line=self._said,
+            on_fail=self._gone,
+        )
+        await self.sshd.check()
+        self.sshd.start()
+        await asyncio.gather(self._prove_login(user, material), self._look_around())
+        self._proven = True
+
+    def _write_config(self, user: str, material: KeyMaterial, version: tuple[int, int]) -> Path:
+        agent, settings = self._agent, self._settings
+        environment, left_out = passenv.session_environment(
+            agent.job_env, allow=settings.session_env_allow, deny=settings.session_env_deny
+        )
+        if left_out:
+            logger.info("not given to SSH sessions: %s", ", ".join(left_out))
+        program = [sys.executable, "-I", "-S", bridge.__file__, str(agent.directory / SOCKET)]
+        terms = sshconf.ServerTerms(
+            port=default_port(settings),
+            user=user,
+            host_keys=material.host_keys,
+            authorized_keys=material.authorized_keys,
+            environment=environment,
+            bridge=[shlex.quote(word) for word in program],
+            log_level="DEBUG" if settings.sshd_log_level == "DEBUG" else "VERBOSE",
+            openssh=version,
+            use_pam=os.getuid() == 0 and sshd.locked(user),
+            strict_modes=files.strictly_private(Path(material.authorized_keys)),
+        )
+        path = agent.directory / "sshd_config"
+        files.write(path, sshconf.sshd_config(terms))
+        return path
+
+    async def _prove_login(self, user: str, material: KeyMaterial) -> None:
+        """Log in to ourselves, with the same ssh and the same checks as mpirun will."""
+        agent, port = self._agent, default_port(self._settings)
+        ssh = inspect.find_program("ssh", agent.job_env)
+        if ssh is None:
+            raise ConfigError("no ssh client on PATH", hint="install openssh-client in this image")
+        config = self._loopback_config(user, port, material)
+        fault = ""
+        for attempt in range(_LOGIN_TRIES):
+            await asyncio.sleep(attempt)
+            if self.failed:
+                raise ConfigError(self.failed)
+            fault = await sshd.login(agent.children, ssh, config, _LOGIN_S, port)
+            if not fault:
+                return
+        raise LaunchFailedError(
+            f"sshd runs, but a login of {user} to this container fails: {fault}",
+            hint="see sshd's own lines above; is the account usable, has it a shell?",
+        )
+
+    def _loopback_config(self, user: str, port: int, material: KeyMaterial) -> Path:
+        directory = self._agent.directory
+        known, config = directory / "known_hosts", directory / "loopback_config"
+        files.write(known, sshconf.known_hosts(material.host_publics))
+        here = Place(
+            name="loopback",
+            node="loopback",
+            slots=1,
+            address="127.0.0.1",
+            port=port,
+            user=user,
+            why="",
+        )
+        text = sshconf.ssh_config(
+            [here], user=user, port=port, identity=material.identity, known_hosts=str(known)
+        )
+        files.write(config, text)
+        return config
+
+    async def _look_around(self) -> None:
+        """Learn the facts that launchers will ask for, in a process that gives its memory back."""
+        agent, settings = self._agent, self._settings
+        environment, _ = passenv.session_environment(
+            agent.job_env, allow=settings.session_env_allow, deny=settings.session_env_deny
+        )
+        mpi = ""
+        mpirun = inspect.find_program("mpirun", agent.job_env)
+        if mpirun:
+            done = await agent.children.run(
+                [mpirun, "--version"], timeout_s=_FACTS_S, env=agent.job_env
+            )
+            mpi = done.stdout.decode(errors="replace").strip().split("\n")[0]
+        argv = [sys.executable, "-I", "-m", "mpiboot.runtime.inspect"]
+        request = json.dumps({"env": environment, "mpi": mpi}).encode()
+        done = await agent.children.run(argv, timeout_s=_FACTS_S, stdin=request)
+        data: dict[str, object] = {}
+        with contextlib.suppress(ValueError):
+            data = json.loads(done.stdout)
+        self.facts = model_facts.from_json(data)
+
+    def _said(self, line: str) -> None:
+        """Pass a line of sshd's log on, and take note of logins."""
+        what, level = sshlog.classify(line), self._settings.sshd_log_level
+        own = not self._proven and what is Line.ACCEPTED
+        if sshlog.shown(what, level) and not own:
+            logger.log(sshlog.severity(what, level), "sshd: %s", line)
+        if what is Line.REJECTED:
+            self.rejected += 1
+        elif what in (Line.ACCEPTED, Line.CLOSED) and self._proven:
+            self._on_login(what)
+
+    def _gone(self, why: str) -> None:
+        self.failed = why
+        self._on_fail(why)
