@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from mpiboot import __version__, log
-from mpiboot.errors import MpibootError, ProblemsError, UsageError
+from mpiboot.errors import ExitCode, MpibootError, ProblemsError, UsageError
 from mpiboot.model import options
 from mpiboot.model.options import ConfigFile, Resolved
 from mpiboot.model.settings import LAUNCHER, LOCAL, WORKER, Settings, specs
@@ -60,12 +60,18 @@ def _auto(argv: Sequence[str], env: Mapping[str, str]) -> int:
     if words == ["--version"]:
         return _version([], env)
     if words and not words[0].startswith("-"):
-        close = options.nearest(words[0], [name for name in _COMMANDS if name])
+        close = options.nearest(words[0], [known for known in _COMMANDS if known])
         raise UsageError(f"unknown command {words[0]!r}{close}", hint="see mpiboot --help")
-    # The role decides which flags are valid; until it is known, only those of the launcher can be.
-    role = LAUNCHER if words or command is not None else ""
-    resolved = _resolve("", words, env, role=role or WORKER)
-    return _as_role(_role_of(resolved.settings, env), resolved, command, env)
+    resolved = _resolve("", words, env)
+    role = _role_of(resolved.settings, env)
+    strange = [
+        f"option {spec.flag} is not for the {role}, which this container is"
+        for spec in specs()
+        if role not in spec.roles and resolved.origins[spec.name].startswith("flag")
+    ]
+    if strange:
+        raise ProblemsError(strange, code=ExitCode.USAGE)
+    return _as_role(role, resolved, command, env)
 
 
 def _role_of(settings: Settings, env: Mapping[str, str]) -> str:
@@ -77,12 +83,12 @@ def _role_of(settings: Settings, env: Mapping[str, str]) -> str:
 
 def _worker(argv: Sequence[str], env: Mapping[str, str]) -> int:
     words, command = options.split_command(argv)
-    return _as_role(WORKER, _resolve("worker", words, env), command, env)
+    return _as_role(WORKER, _resolve("worker", words, env, WORKER), command, env)
 
 
 def _launcher(argv: Sequence[str], env: Mapping[str, str]) -> int:
     words, command = options.split_command(argv)
-    return _as_role(LAUNCHER, _resolve("launcher", words, env), command, env)
+    return _as_role(LAUNCHER, _resolve("launcher", words, env, LAUNCHER), command, env)
 
 
 def _as_role(
@@ -114,7 +120,7 @@ def _plan(argv: Sequence[str], env: Mapping[str, str]) -> int:
     from mpiboot.roles import preview  # noqa: PLC0415
 
     words, command = options.split_command(argv)
-    resolved = _resolve("plan", words, env, role=LAUNCHER)
+    resolved = _resolve("plan", words, env, LAUNCHER)
     _default_signals()
     print(preview.text(resolved.settings, env, _needed(command)), end="")
     return 0
@@ -125,7 +131,7 @@ def _local(argv: Sequence[str], env: Mapping[str, str]) -> int:
     from mpiboot.runtime import keys  # noqa: PLC0415
 
     words, command = options.split_command(argv)
-    resolved = _resolve("local", words, env, role=LOCAL)
+    resolved = _resolve("local", words, env, LOCAL)
     settings = resolved.settings
     log.configure("local", level=settings.log_level, as_json=settings.log_format == "json")
     return local.run_local(
@@ -164,7 +170,8 @@ def _probe(argv: Sequence[str], env: Mapping[str, str]) -> int:
     _default_signals()
     made = argparse.ArgumentParser("mpiboot probe", allow_abbrev=False)
     made.add_argument("--for", dest="what", choices=("ready", "live"), default="ready")
-    code, text = probe.run(made.parse_args(list(argv)).what, env)
+    what = made.parse_args(list(argv)).what
+    code, text = probe.run(what, _resolve("probe", [], env).settings.runtime_dir, env)
     print(text)
     return code
 
@@ -175,7 +182,7 @@ def _config(argv: Sequence[str], env: Mapping[str, str]) -> int:
         print(options.markdown(), end="")
         return 0
     _default_signals()
-    resolved = _resolve("config", words, env, role="")
+    resolved = _resolve("config", words, env)
     rows = []
     for spec in specs():
         value = getattr(resolved.settings, spec.name)
@@ -224,14 +231,12 @@ def _needed(command: list[str] | None) -> list[str]:
     return command
 
 
-def _resolve(
-    name: str, words: Sequence[str], env: Mapping[str, str], role: str | None = None
-) -> Resolved:
-    """Read all sources of settings for one command."""
+def _resolve(name: str, words: Sequence[str], env: Mapping[str, str], role: str = "") -> Resolved:
+    """Read all sources of settings for one command; flags of one role, or of all."""
     from mpiboot.runtime import files  # noqa: PLC0415
 
     prog = f"mpiboot {name}".strip()
-    made = options.parser(prog, name if role is None else role, "")
+    made = options.parser(prog, role, "")
     flags, problems = options.parse_flags(made, words)
     chosen = flags.pop("config", None) or env.get(options.CONFIG_VARIABLE)
     path = chosen or options.DEFAULT_CONFIG

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Facts
+from mpiboot.model.hosts import is_address
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Request, Words
 from mpiboot.plan import passenv, sshconf
@@ -110,7 +111,9 @@ def prepare(
         np=layout.np,
         nodes=len(layout.places),
         as_root=ground.as_root,
-        dotted_names=any("." in place.node for place in layout.places),
+        dotted_names=any(
+            "." in place.node and not is_address(place.node) for place in layout.places
+        ),
         mca=settings.mca,
         mpirun_args=settings.mpirun_arg,
         exports=exports,

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
-from mpiboot.model.hosts import is_address
 from mpiboot.mpi.protocol import Node
 from mpiboot.plan.gather import Seen
 
@@ -130,6 +129,6 @@ def node_name(name: str, address: str, own_hostname: str, *, here: bool) -> str:
         return own_hostname
     if _PLAIN_NAME.fullmatch(name) and ":" not in name:
         return name
-    if not is_address(address) or ipaddress.ip_address(address).version == 4:
+    if ipaddress.ip_address(address).version == 4:
         return address
     return "node-" + ipaddress.ip_address(address).exploded.replace(":", "-")

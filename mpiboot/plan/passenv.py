@@ -63,9 +63,9 @@ def exports(
     for name in _PATHS:
         if name in env and not _differs(name, env[name], facts):
             chosen[name] = Export(name=name, value=None, reason="Horovod: set here")
-    if "PYTHONUNBUFFERED" not in env:
-        reason = "the last lines of a killed rank are not lost"
-        chosen["PYTHONUNBUFFERED"] = Export(name="PYTHONUNBUFFERED", value="1", reason=reason)
+    value = None if "PYTHONUNBUFFERED" in env else "1"
+    reason = "the last lines of a killed rank are not lost"
+    chosen["PYTHONUNBUFFERED"] = Export(name="PYTHONUNBUFFERED", value=value, reason=reason)
     for word in wanted:
         name, equals, value = word.partition("=")
         if equals or name in env:

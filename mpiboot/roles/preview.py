@@ -80,9 +80,11 @@ def _presumed(source: Listed | Enumerated, settings: Settings) -> tuple[list[See
             for host in hosts
             if host.slots is None and settings.slots == "auto"
         ]
+    if any(not host.is_address for host in hosts):
+        notes.append("note   192.0.2.x stands for the address that answers")
     seen = []
-    for host in hosts:
-        address = host.name if host.is_address else f"<address of {host.name}>"
+    for number, host in enumerate(hosts, start=1):
+        address = host.name if host.is_address else f"192.0.2.{number % 255}"
         port = host.port or default_port(settings)
         seen.append(Seen(host=host, reach=Reach.PLAIN, address=address, port=port))
     return seen, notes

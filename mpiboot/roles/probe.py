@@ -12,13 +12,13 @@ from mpiboot.runtime import files
 _ROLES = ("worker", "launcher")
 
 
-def run(what: str, env: Mapping[str, str]) -> tuple[int, str]:
+def run(what: str, runtime_dir: str, env: Mapping[str, str]) -> tuple[int, str]:
     """Return 0 and `ready` or `live`, or 1 and the reason."""
-    return asyncio.run(_ask(what, env))
+    return asyncio.run(_ask(what, runtime_dir, env))
 
 
-async def _ask(what: str, env: Mapping[str, str]) -> tuple[int, str]:
-    for base in files.candidates(env.get("MPIBOOT_RUNTIME_DIR", ""), env):
+async def _ask(what: str, runtime_dir: str, env: Mapping[str, str]) -> tuple[int, str]:
+    for base in files.candidates(runtime_dir, env):
         for role in _ROLES:
             path = base / role / SOCKET
             if not path.exists():
