@@ -11,7 +11,8 @@ from mpiboot import __version__, log
 from mpiboot.errors import ExitCode, MpibootError, ProblemsError, UsageError
 from mpiboot.model import options
 from mpiboot.model.options import ConfigFile, Resolved
-from mpiboot.model.settings import LAUNCHER, LOCAL, WORKER, Settings, specs
+from mpiboot.model.settings import Settings, specs
+from mpiboot.model.spec import LAUNCHER, LOCAL, WORKER
 from mpiboot.runtime import latch
 
 _HELP = f"""mpiboot {__version__}: one agent, PID 1 in every container of an MPI job.

@@ -33,7 +33,7 @@ EXIT_MEANINGS: dict[ExitCode, str] = {
     ExitCode.NOT_FOUND: "the command was not found",
     ExitCode.NOT_READY: "workers were not ready in time, or can never be",
     ExitCode.WORKER_LOST: "a worker was lost while the job ran",
-    ExitCode.LAUNCH_FAILED: "mpirun could not start its daemons on the workers",
+    ExitCode.LAUNCH_FAILED: "start-up failed: mpirun's daemons (launcher), or sshd and its login (worker)",
     ExitCode.FALSE_SUCCESS: "mpirun said 0, the evidence says no",
     ExitCode.DEADLINE: "a deadline of the whole job passed",
     ExitCode.LAUNCHER_LOST: "the launcher fell silent and did not come back (worker)",

@@ -96,10 +96,10 @@ class LinkServer:
         try:
             if self._clients <= _CLIENTS:
                 await self._converse(reader, lease)
+        except asyncio.TimeoutError:  # an OSError too, from Python 3.11 on
+            reason = f"silent for {self._lost_s:g} s"
         except (OSError, asyncio.IncompleteReadError):
             reason = "the connection broke"
-        except asyncio.TimeoutError:
-            reason = f"silent for {self._lost_s:g} s"
         finally:
             self._clients -= 1
             self._close(lease, reason)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mpiboot.errors import ExitCode, ProblemsError, UsageError
-from mpiboot.model.settings import Settings, Spec, specs
+from mpiboot.model.settings import Settings, specs
+from mpiboot.model.spec import Spec
 
 DEFAULT_CONFIG = "/etc/mpiboot/config.yaml"
 CONFIG_VARIABLE = "MPIBOOT_CONFIG"

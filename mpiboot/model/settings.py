@@ -5,99 +5,22 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
 
-Kind = Literal["text", "secret", "path", "int", "seconds", "flag", "words", "pairs", "slots"]
-
-WORKER = "worker"
-LAUNCHER = "launcher"
-LOCAL = "local"
-BOTH = (WORKER, LAUNCHER)
-LAUNCHING = (LAUNCHER, LOCAL)
-ALL = (WORKER, LAUNCHER, LOCAL)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spec:
-    """What is known of one setting besides its value."""
-
-    name: str
-    kind: Kind
-    default: Any
-    help: str
-    roles: tuple[str, ...]
-    short: tuple[str, ...]
-    least: float | None
-    most: float | None
-    choices: tuple[str, ...]
-    metavar: str
-
-    @property
-    def key(self) -> str:
-        """The YAML key: the field's name without its unit."""
-        return self.name.removesuffix("_s")
-
-    @property
-    def flag(self) -> str:
-        """The long flag."""
-        return "--" + self.key.replace("_", "-")
-
-    @property
-    def variable(self) -> str:
-        """The environment variable."""
-        return "MPIBOOT_" + self.key.upper()
-
-    @property
-    def shown_default(self) -> str:
-        """The default as people write it."""
-        return self.show(self.default)
-
-    def show(self, value: Any) -> str:
-        """Return a value as people write it."""
-        if self.kind == "flag":
-            return "yes" if value else "no"
-        if self.kind in ("words", "pairs"):
-            return " ".join(value) or "none"
-        return f"{value:g}" if isinstance(value, float) else str(value if value != "" else "none")
-
-
-def _setting(
-    kind: Kind,
-    default: object,
-    text: str,
-    *,
-    roles: tuple[str, ...] = BOTH,
-    short: tuple[str, ...] = (),
-    least: float | None = None,
-    most: float | None = None,
-    choices: tuple[str, ...] = (),
-    metavar: str = "",
-) -> Any:
-    metadata = {
-        "kind": kind,
-        "help": text,
-        "roles": roles,
-        "short": short,
-        "least": least,
-        "most": most,
-        "choices": choices,
-        "metavar": metavar,
-    }
-    return dataclasses.field(default=default, metadata=metadata)
+from mpiboot.model.spec import ALL, LAUNCHER, LAUNCHING, WORKER, Spec, setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """What the user chose. Times are seconds; an empty text means "not set"."""
 
-    role: str = _setting(
+    role: str = setting(
         "text",
         "",
         "role of this container when the command does not say it",
         choices=("", "launcher", "worker"),
         metavar="ROLE",
     )
-    log_level: str = _setting(
+    log_level: str = setting(
         "text",
         "info",
         "least severe line of the agent's own log that is shown",
@@ -105,7 +28,7 @@ class Settings:
         choices=("debug", "info", "warning", "error"),
         metavar="LEVEL",
     )
-    log_format: str = _setting(
+    log_format: str = setting(
         "text",
         "text",
         "form of the agent's log",
@@ -113,14 +36,14 @@ class Settings:
         choices=("text", "json"),
         metavar="FORM",
     )
-    runtime_dir: str = _setting(
+    runtime_dir: str = setting(
         "path",
         "",
         "private directory of the agent; else /run/mpiboot, $TMPDIR/mpiboot-UID or"
         " /dev/shm/mpiboot-UID, the first that can be written",
         metavar="DIR",
     )
-    http_port: int = _setting(
+    http_port: int = setting(
         "int",
         9650,
         "port of /readyz, /healthz and /metrics; 0 switches them off",
@@ -128,19 +51,19 @@ class Settings:
         most=65535,
         metavar="PORT",
     )
-    status_file: str = _setting(
+    status_file: str = setting(
         "path",
         "",
         "where the status JSON goes; else status.json in the runtime directory",
         metavar="FILE",
     )
-    termination_log: str = _setting(
+    termination_log: str = setting(
         "path",
         "/dev/termination-log",
         "where the compact outcome goes (4096 bytes at most); skipped when it cannot be written",
         metavar="FILE",
     )
-    stop_grace_s: float = _setting(
+    stop_grace_s: float = setting(
         "seconds",
         25.0,
         "time for everything to end after a TERM; keep it below the pod's grace",
@@ -148,7 +71,7 @@ class Settings:
         most=3600,
         metavar="SECONDS",
     )
-    ssh_port: int = _setting(
+    ssh_port: int = setting(
         "int",
         0,
         "port of the workers' sshd; 0 means 22 for root and 2222 for others",
@@ -156,39 +79,39 @@ class Settings:
         most=65535,
         metavar="PORT",
     )
-    ssh_user: str = _setting(
+    ssh_user: str = setting(
         "text",
         "",
         "user to log in as on the workers; else the agent's own",
         roles=(LAUNCHER,),
         metavar="NAME",
     )
-    key_dir: str = _setting(
+    key_dir: str = setting(
         "path",
         "",
         "directory with the job's key pair; else /etc/mpiboot/keys or ~/.ssh",
         metavar="DIR",
     )
-    secret: str = _setting(
+    secret: str = setting(
         "secret",
         "",
         "the job secret from which all keys are derived; a file is safer",
         metavar="TEXT",
     )
-    secret_file: str = _setting(
+    secret_file: str = setting(
         "path",
         "",
         "file that holds the job secret",
         metavar="FILE",
     )
-    known_hosts: str = _setting(
+    known_hosts: str = setting(
         "path",
         "",
         "known_hosts file with host keys of plain-sshd workers",
         roles=(LAUNCHER,),
         metavar="FILE",
     )
-    heartbeat_s: float = _setting(
+    heartbeat_s: float = setting(
         "seconds",
         3.0,
         "time between two heartbeats of a lease",
@@ -196,7 +119,7 @@ class Settings:
         most=600,
         metavar="SECONDS",
     )
-    lease_timeout_s: float = _setting(
+    lease_timeout_s: float = setting(
         "seconds",
         15.0,
         "silence after which the other end of a lease counts as lost",
@@ -204,10 +127,10 @@ class Settings:
         most=3600,
         metavar="SECONDS",
     )
-    sshd: str = _setting(
+    sshd: str = setting(
         "path", "", "sshd to run; else the one found", roles=(WORKER,), metavar="FILE"
     )
-    sshd_log_level: str = _setting(
+    sshd_log_level: str = setting(
         "text",
         "INFO",
         "LogLevel of sshd",
@@ -215,7 +138,7 @@ class Settings:
         choices=("QUIET", "FATAL", "ERROR", "INFO", "VERBOSE", "DEBUG"),
         metavar="LEVEL",
     )
-    sshd_restarts: int = _setting(
+    sshd_restarts: int = setting(
         "int",
         3,
         "how often an sshd that died is started again before the worker fails",
@@ -224,14 +147,14 @@ class Settings:
         most=1000,
         metavar="N",
     )
-    ready_file: str = _setting(
+    ready_file: str = setting(
         "path",
         "",
         "file that exists while the worker is ready; else ready in the runtime directory",
         roles=(WORKER,),
         metavar="FILE",
     )
-    first_contact_s: float = _setting(
+    first_contact_s: float = setting(
         "seconds",
         3600.0,
         "how long a worker waits for its first launcher before it leaves with 246",
@@ -240,7 +163,7 @@ class Settings:
         most=31_536_000,
         metavar="SECONDS",
     )
-    retry_grace_s: float = _setting(
+    retry_grace_s: float = setting(
         "seconds",
         60.0,
         "how long a worker waits for the launcher to come back after it was lost"
@@ -250,21 +173,21 @@ class Settings:
         most=31_536_000,
         metavar="SECONDS",
     )
-    session_env_allow: tuple[str, ...] = _setting(
+    session_env_allow: tuple[str, ...] = setting(
         "words",
         (),
         "variables that reach SSH sessions although they look like secrets (globs)",
         roles=(WORKER,),
         metavar="NAME",
     )
-    session_env_deny: tuple[str, ...] = _setting(
+    session_env_deny: tuple[str, ...] = setting(
         "words",
         (),
         "variables that never reach SSH sessions (globs)",
         roles=(WORKER,),
         metavar="NAME",
     )
-    hosts: str = _setting(
+    hosts: str = setting(
         "text",
         "",
         "workers: a:2,b:2 (name:slots), or dns:NAME to take every address of a name",
@@ -272,14 +195,14 @@ class Settings:
         short=("-H",),
         metavar="LIST",
     )
-    hostfile: str = _setting(
+    hostfile: str = setting(
         "path",
         "",
         "file with one worker a line: name slots=2 or name:2",
         roles=(LAUNCHER,),
         metavar="FILE",
     )
-    workers: int = _setting(
+    workers: int = setting(
         "int",
         0,
         "how many workers to expect of dns:NAME (0: as many as stay for --settle);"
@@ -289,7 +212,7 @@ class Settings:
         most=100_000,
         metavar="N",
     )
-    settle_s: float = _setting(
+    settle_s: float = setting(
         "seconds",
         2.0,
         "how long the answer of dns:NAME must stay the same when no count is given",
@@ -298,7 +221,7 @@ class Settings:
         most=600,
         metavar="SECONDS",
     )
-    slots: str = _setting(
+    slots: str = setting(
         "slots",
         "auto",
         "slots of a worker that has none given: a number, or auto: its visible"
@@ -306,7 +229,7 @@ class Settings:
         roles=LAUNCHING,
         metavar="N|auto",
     )
-    np: int = _setting(
+    np: int = setting(
         "int",
         0,
         "ranks to start; else all slots",
@@ -316,7 +239,7 @@ class Settings:
         most=10_000_000,
         metavar="N",
     )
-    wait_timeout_s: float = _setting(
+    wait_timeout_s: float = setting(
         "seconds",
         600.0,
         "how long to wait for all workers",
@@ -325,7 +248,7 @@ class Settings:
         most=31_536_000,
         metavar="SECONDS",
     )
-    attempt_timeout_s: float = _setting(
+    attempt_timeout_s: float = setting(
         "seconds",
         10.0,
         "how long one connection or login may take",
@@ -334,7 +257,7 @@ class Settings:
         most=600,
         metavar="SECONDS",
     )
-    strikes: int = _setting(
+    strikes: int = setting(
         "int",
         3,
         "how many times the same permanent fault (key refused, wrong host key) ends the"
@@ -344,41 +267,41 @@ class Settings:
         most=1000,
         metavar="N",
     )
-    failure_is_final: bool = _setting(
+    failure_is_final: bool = setting(
         "flag",
         True,
         "a failed job is not retried: workers leave with it",
         roles=(LAUNCHER,),
     )
-    mpirun: str = _setting(
+    mpirun: str = setting(
         "path",
         "",
         "mpirun to call; else bin/mpirun of --mpi-home, else the one on PATH",
         roles=LAUNCHING,
         metavar="FILE",
     )
-    mpi_home: str = _setting(
+    mpi_home: str = setting(
         "path",
         "",
         "prefix of the MPI installation",
         roles=LAUNCHING,
         metavar="DIR",
     )
-    mca: tuple[str, ...] = _setting(
+    mca: tuple[str, ...] = setting(
         "pairs",
         (),
         "MCA parameter for mpirun; replaces a default of the same name",
         roles=LAUNCHING,
         metavar="KEY VALUE",
     )
-    mpirun_arg: tuple[str, ...] = _setting(
+    mpirun_arg: tuple[str, ...] = setting(
         "words",
         (),
         "argument for mpirun, one word each; write --mpirun-arg=--word",
         roles=LAUNCHING,
         metavar="WORD",
     )
-    export: tuple[str, ...] = _setting(
+    export: tuple[str, ...] = setting(
         "words",
         (),
         "variable to hand to the ranks: NAME or NAME=VALUE",
@@ -386,14 +309,14 @@ class Settings:
         short=("-x",),
         metavar="NAME[=VALUE]",
     )
-    log_file: str = _setting(
+    log_file: str = setting(
         "path",
         "",
         "file that gets a copy of the job's output",
         roles=LAUNCHING,
         metavar="FILE",
     )
-    progress: str = _setting(
+    progress: str = setting(
         "text",
         "auto",
         "progress bar while waiting; auto: on a terminal",

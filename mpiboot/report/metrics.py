@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mpiboot.model.outcome import Stage
 from mpiboot.report.timeline import Timeline
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -46,6 +47,17 @@ def stages(timeline: Timeline) -> Family:
         text="Time spent in each stage of this run so far, in seconds.",
         label="stage",
         samples={stage.value: seconds for stage, seconds in timeline.seconds().items()},
+    )
+
+
+def stage_now(timeline: Timeline) -> Family:
+    """Tell the stage of now: 1 for it, 0 for the others."""
+    return Family(
+        name="mpiboot_stage",
+        kind="gauge",
+        text="1 for the stage that the agent is in, 0 for the others.",
+        label="stage",
+        samples={stage.value: float(stage is timeline.stage) for stage in Stage},
     )
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mpiboot import __version__
-from mpiboot.errors import ExitCode
+from mpiboot.errors import ConfigError, ExitCode
 from mpiboot.log import logger
 from mpiboot.model.options import PARCEL
 from mpiboot.model.outcome import Outcome, Stage
@@ -75,8 +75,18 @@ class Agent:
         self._pump.start()
         processes.become_subreaper()
         self.directory = files.runtime_dir(self.settings.runtime_dir, self.env, self.role)
-        if self.settings.http_port:
-            await self._http.start(self.settings.http_port)
+        await self._open_probes(self.settings.http_port)
+
+    async def _open_probes(self, port: int) -> None:
+        """Open the probe port; on a shared network another pod may hold the default one."""
+        if not port:
+            return
+        try:
+            await self._http.start(port)
+        except ConfigError as fault:
+            if port != Settings.http_port:
+                raise
+            logger.warning("no probes over HTTP: %s", fault)
 
     @property
     def ladder(self) -> Ladder:
@@ -153,6 +163,7 @@ class Agent:
 
     def _metrics(self) -> Reply:
         common = [
+            metrics.stage_now(self.timeline),
             metrics.stages(self.timeline),
             metrics.counter(
                 "mpiboot_reaped_orphans_total",

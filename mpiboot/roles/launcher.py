@@ -83,6 +83,8 @@ class Launcher:
         installed = asyncio.ensure_future(
             installation.find(self._settings, agent.job_env, agent.children)
         )
+        # A fault that ends the run earlier must not leave this one's to the garbage collector.
+        installed.add_done_callback(lambda task: task.cancelled() or task.exception())
         loop = asyncio.get_running_loop()
         origin = keys.find(self._settings, agent.env)
         material = await loop.run_in_executor(None, keys.prepare, origin, agent.directory)

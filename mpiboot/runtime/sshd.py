@@ -116,6 +116,7 @@ class Sshd:
         self._stopping = False
         self._child: Child | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._last_error = ""
         self.restarts = 0
 
     async def check(self) -> None:
@@ -170,14 +171,18 @@ class Sshd:
                 continue  # longer than the limit: that part is dropped
             if not line:
                 return
-            self._on_line(line.decode(errors="replace").strip())
+            text = line.decode(errors="replace").strip()
+            if text.startswith(("error:", "fatal:", "Cannot")):
+                self._last_error = text
+            self._on_line(text)
 
     async def _watch(self, child: Child) -> None:
         code = await child.ended
         if self._stopping:
             return
         if self.restarts >= self._budget:
-            self._on_fail(f"sshd ended with {code} and its {self._budget} restarts are used up")
+            said = f": {self._last_error}" if self._last_error else ""
+            self._on_fail(f"sshd ended with {code}, {self._budget} restarts are used up{said}")
             return
         self.restarts += 1
         logger.warning("sshd ended with %s: start %s of %s", code, self.restarts, self._budget)
