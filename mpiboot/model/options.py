@@ -7,23 +7,18 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mpiboot.errors import ExitCode, ProblemsError, UsageError
 from mpiboot.model.settings import Settings, specs
-from mpiboot.model.spec import Spec
+from mpiboot.model.values import convert
 
 DEFAULT_CONFIG = "/etc/mpiboot/config.yaml"
 CONFIG_VARIABLE = "MPIBOOT_CONFIG"
 # Not settings: the entry script's parcel for variables that would break the agent's interpreter.
 PARCEL = "MPIBOOT_JOB_"
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_YES = ("1", "yes", "true", "on")
-_NO = ("0", "no", "false", "off")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,29 +140,6 @@ def resolve(
     return Resolved(settings=Settings(**values), origins=origins)  # type: ignore[arg-type]
 
 
-def convert(spec: Spec, value: object) -> object:
-    """Turn a raw value into the setting's type.
-
-    Raises:
-        ValueError: with the words for what was expected.
-    """
-    match spec.kind:
-        case "flag":
-            return _boolean(value)
-        case "int":
-            return int(_within(spec, _number(value, whole=True)))
-        case "seconds":
-            return _within(spec, _duration(value))
-        case "slots":
-            return _slots(value)
-        case "words":
-            return tuple(_words(value))
-        case "pairs":
-            return tuple(_pairs(value))
-        case "text" | "secret" | "path":
-            return _text(spec, value)
-
-
 def _from_env(env: Mapping[str, str], raw: dict[str, tuple[object, str]]) -> list[str]:
     by_variable = {spec.variable: spec for spec in specs()}
     problems = []
@@ -209,91 +181,6 @@ def nearest(name: str, valid: Sequence[str] | Mapping[str, object]) -> str:
     """Name the valid name that was probably meant, as a remark; empty when none is near."""
     close = difflib.get_close_matches(name, list(valid), n=1, cutoff=0.5)
     return f" (nearest valid: {close[0]})" if close else ""
-
-
-def _text(spec: Spec, value: object) -> str:
-    if isinstance(value, bool | dict | list):
-        raise ValueError("a text")  # noqa: TRY004 - one kind of fault for the caller
-    text = str(value)
-    if "\0" in text:
-        raise ValueError("a text without NUL bytes")
-    if spec.choices:
-        found = next((c for c in spec.choices if c.lower() == text.lower()), None)
-        if found is None:
-            raise ValueError("one of " + ", ".join(c for c in spec.choices if c))
-        return found
-    return text
-
-
-def _boolean(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    text = str(value).lower()
-    if text in _YES:
-        return True
-    if text in _NO:
-        return False
-    raise ValueError("yes or no")
-
-
-def _number(value: object, *, whole: bool) -> float:
-    expected = "a whole number" if whole else "a number"
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(expected)  # noqa: TRY004 - as above
-    try:
-        return int(str(value)) if whole else float(value)
-    except ValueError:
-        raise ValueError(expected) from None
-
-
-def _duration(value: object) -> float:
-    if isinstance(value, str):
-        text = value.strip()
-        for unit in ("ms", "s", "m", "h", "d"):
-            if text.endswith(unit) and text[: -len(unit)].replace(".", "", 1).isdigit():
-                return float(text[: -len(unit)]) * _UNITS[unit]
-    try:
-        return _number(value, whole=False)
-    except ValueError:
-        raise ValueError("seconds, or a number with ms, s, m, h or d") from None
-
-
-def _within(spec: Spec, number: float) -> float:
-    low = float("-inf") if spec.least is None else spec.least
-    high = float("inf") if spec.most is None else spec.most
-    if not low <= number <= high:
-        raise ValueError(f"{low:g} to {high:g}")
-    return number
-
-
-def _slots(value: object) -> str:
-    text = str(value).lower()
-    if text == "auto" or (text.isascii() and text.isdigit() and 1 <= int(text[:8]) <= 100_000):
-        return text
-    raise ValueError("a number from 1 to 100000, or auto")
-
-
-def _words(value: object) -> list[str]:
-    if isinstance(value, list):
-        return [str(word) for word in value]
-    if isinstance(value, dict):
-        return [f"{key}={item}" for key, item in value.items()]
-    if isinstance(value, bool):
-        raise ValueError("a list of words")  # noqa: TRY004 - as above
-    try:
-        return shlex.split(str(value))
-    except ValueError as fault:
-        raise ValueError(f"words as a shell would split them ({fault})") from None
-
-
-def _pairs(value: object) -> list[str]:
-    pairs = []
-    for item in value if isinstance(value, list) else _words(value):
-        pair = "=".join(map(str, item)) if isinstance(item, list | tuple) else str(item)
-        if "=" not in pair or pair.startswith("="):
-            raise ValueError("KEY=VALUE words")
-        pairs.append(pair)
-    return pairs
 
 
 def markdown() -> str:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import random
-import socket
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mpiboot.link import client, messages
@@ -19,14 +16,11 @@ from mpiboot.model.hosts import Enumerated, Host, Listed, Source
 from mpiboot.plan import gather
 from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
 from mpiboot.report.progress import Bar
+from mpiboot.roles.attempts import NAME_PAUSE_S, Pauses, connect, jittered
 from mpiboot.runtime import resolve
 from mpiboot.runtime.resolve import NoNameError
 
 _LINE_EVERY_S = 5.0
-_NAME_PAUSE_S = (0.25, 1.0)
-_LOGIN_PAUSE_S = (1.0, 10.0)
-# A lost SYN is repeated by the kernel only after 1 s; trying anew is quicker for a pod that starts.
-_FIRST_CONNECT_S = 0.3
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
@@ -151,7 +145,7 @@ class Gathering:
 
     async def _enumerate(self, named: Enumerated) -> None:
         """Follow the addresses of a name; an uncounted one is settled when it stays the same."""
-        pause = _NAME_PAUSE_S[0]
+        pause = NAME_PAUSE_S[0]
         unchanged_since = self._loop.time()
         known: set[str] = set()
         while True:
@@ -167,8 +161,8 @@ class Gathering:
             if named.count is None:
                 self._count = len(known) if known and settled else None
             self._changed.set()
-            pause = min(pause * 1.5, _NAME_PAUSE_S[1])
-            await asyncio.sleep(_jittered(pause))
+            pause = min(pause * 1.5, NAME_PAUSE_S[1])
+            await asyncio.sleep(jittered(pause))
 
     def _follow(self, found: set[str]) -> None:
         for gone in set(self.seen) - found:
@@ -181,7 +175,7 @@ class Gathering:
 
     async def _reach(self, host: Host) -> None:
         """Bring one host from "not tried" to "ready", for as long as the wait lasts."""
-        pauses = _Pauses(lambda: sum(not one.reach.ready for one in self.seen.values()))
+        pauses = Pauses(lambda: sum(not one.reach.ready for one in self.seen.values()))
         while True:
             try:
                 await self._attempt(host, pauses)
@@ -201,7 +195,7 @@ class Gathering:
             if self.seen[host.name].reach not in (Reach.NO_NAME, Reach.NO_ROUTE, Reach.REFUSED):
                 await asyncio.sleep(pauses.login())
 
-    async def _attempt(self, host: Host, pauses: _Pauses) -> None:
+    async def _attempt(self, host: Host, pauses: Pauses) -> None:
         if self._is_here(host.name, None):
             self._arrive(host, Seen(host=host, reach=Reach.READY, here=True, facts=self._own.facts))
             return
@@ -212,7 +206,7 @@ class Gathering:
             self._arrive(host, Seen(host=host, reach=Reach.READY, here=True, facts=self._own.facts))
             return
         port = host.port or self._approach.port
-        sock, address = await _connect(addresses, port, pauses.connect_s)
+        sock, address = await connect(addresses, port, pauses.connect_s)
         user = host.user or self._approach.user
         login = await self._loop.run_in_executor(
             None, client.login, sock, host.name, port, user, self._approach.login
@@ -275,61 +269,8 @@ class Gathering:
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
 
-class _Pauses:
-    """How long to wait before the next try of one host."""
-
-    def __init__(self, pending: Callable[[], int]) -> None:
-        self._pending = pending
-        self._name_s = _NAME_PAUSE_S[0]
-        self._login_s = _LOGIN_PAUSE_S[0]
-        self.connect_s = _FIRST_CONNECT_S
-
-    def connect(self) -> float:
-        """Before a port accepts, a try costs nothing: 1,000 a second over all hosts."""
-        return _jittered(min(1.0, max(0.02, self._pending() / 1000)))
-
-    def name(self) -> float:
-        """Resolvers are shared: up to one look-up a second for each host."""
-        pause, self._name_s = self._name_s, min(self._name_s * 1.5, _NAME_PAUSE_S[1])
-        return _jittered(pause)
-
-    def login(self) -> float:
-        """A login costs both sides CPU, and a newer sshd bans those who fail too often."""
-        pause, self._login_s = self._login_s, min(self._login_s * 2, _LOGIN_PAUSE_S[1])
-        return _jittered(pause)
-
-
-def _jittered(seconds: float) -> float:
-    return seconds * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, guards nothing
-
-
 def _is_literal(name: str) -> bool:
     return Host(name=name).is_address
-
-
-async def _connect(addresses: list[str], port: int, timeout_s: float) -> tuple[socket.socket, str]:
-    """Connect to the first address that accepts.
-
-    Raises:
-        OSError: the last address's fault; asyncio.TimeoutError when it did not answer.
-    """
-    loop = asyncio.get_running_loop()
-    last: OSError | asyncio.TimeoutError = OSError("no address")
-    for address in addresses:
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setblocking(False)
-        try:
-            await asyncio.wait_for(loop.sock_connect(sock, (address, port)), timeout_s)
-        except (OSError, asyncio.TimeoutError) as fault:
-            sock.close()
-            last = fault
-        except BaseException:
-            sock.close()
-            raise
-        else:
-            return sock, address
-    raise last
 
 
 def hello() -> Message:

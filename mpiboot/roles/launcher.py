@@ -23,15 +23,15 @@ from mpiboot.plan.launch import Ground, LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.release import Over
 from mpiboot.platforms.protocol import Surroundings
-from mpiboot.report import metrics
 from mpiboot.report.progress import Bar
 from mpiboot.roles import gathering, installation
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.gathering import Approach, Gathering, Own
 from mpiboot.roles.installation import Installation
+from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.serving import default_port
 from mpiboot.roles.watching import Watch
-from mpiboot.runtime import files, inspect, keys, sshd
+from mpiboot.runtime import files, inspect, keymaking, keys, sshd
 from mpiboot.runtime.keys import KeyMaterial
 
 _GOODBYE_S = 2.0
@@ -45,13 +45,11 @@ class Launcher:
     def __init__(self, agent: Agent, command: Sequence[str]) -> None:
         self._agent = agent
         self._settings = agent.settings
-        self._command = list(command)
+        self._view = LauncherView(command=list(command), timeline=agent.timeline)
         self._gathering: Gathering | None = None
-        self._layout: Layout | None = None
-        self._outcome: Outcome | None = None
-        agent.not_ready = self._why_not_ready
-        agent.details = self._details
-        agent.families = self._families
+        agent.not_ready = self._view.not_ready
+        agent.details = self._view.details
+        agent.families = self._view.families
 
     async def run(self) -> Outcome:
         """Bring one job from its start to its verdict; the workers always hear of it."""
@@ -63,7 +61,7 @@ class Launcher:
             outcome = verdict.of_error(fault)
         finally:
             pulse.cancel()
-        self._outcome = outcome
+        self._view.outcome = outcome
         agent.enter(Stage.ENDING)
         await self._release(outcome)
         return outcome
@@ -87,7 +85,7 @@ class Launcher:
         installed.add_done_callback(lambda task: task.cancelled() or task.exception())
         loop = asyncio.get_running_loop()
         origin = keys.find(self._settings, agent.env)
-        material = await loop.run_in_executor(None, keys.prepare, origin, agent.directory)
+        material = await loop.run_in_executor(None, keymaking.prepare, origin, agent.directory)
         own = await loop.run_in_executor(None, _own, agent)
         agent.enter(Stage.WAITING)
         decision = await self._gather(source, material, own, installed)
@@ -126,6 +124,7 @@ class Launcher:
             strikes=settings.strikes,
         )
         self._gathering = Gathering(source, approach, own, Bar(settings.progress))
+        self._view.gathering = self._gathering
         waiting = asyncio.ensure_future(self._gathering.run())
         done = await agent.unless_stopped(_first_fault(waiting, installed))
         return waiting.result() if done else None
@@ -143,10 +142,10 @@ class Launcher:
         place = layout.arrange(
             decision.chosen, own_hostname=own.hostname, slots=settings.slots, np=settings.np
         )
-        self._layout = place
+        self._view.layout = place
         ground = ground_of(agent, material, own.hostname, installed)
         plan = launch.prepare(
-            settings, self._command, installed.dialect, ground,
+            settings, self._view.command, installed.dialect, ground,
             layout=place, facts=[one.facts for one in decision.chosen],
         )  # fmt: skip
         for file in plan.files:
@@ -196,73 +195,6 @@ class Launcher:
                 task.cancel()
         for lease in leases.values():
             lease.close()
-
-    def _why_not_ready(self) -> str:
-        stage = self._agent.timeline.stage
-        return "" if stage is Stage.RUNNING else stage.value
-
-    def _details(self) -> dict[str, object]:
-        seen = self._gathering.seen.values() if self._gathering else ()
-        slots = {one.name: one.slots for one in self._layout.places} if self._layout else {}
-        return {
-            "command": self._command,
-            "expected": self._gathering.expected if self._gathering else None,
-            "hosts": [
-                {
-                    "name": one.host.name,
-                    "state": one.reach.value,
-                    "detail": one.detail,
-                    "address": one.address,
-                    "slots": slots.get(one.host.name),
-                    "ready_after_s": one.ready_after_s,
-                }
-                for one in seen
-            ],
-        }
-
-    def _families(self) -> Sequence[metrics.Family]:
-        gathered = self._gathering
-        seen = list(gathered.seen.values()) if gathered else []
-        families = [
-            metrics.gauge(
-                "mpiboot_workers_expected",
-                "Workers that the job waits for; 0 while that is not known.",
-                (gathered.expected or 0) if gathered else 0,
-            ),
-            metrics.gauge(
-                "mpiboot_workers_ready",
-                "Workers on which a login works.",
-                sum(one.reach.ready for one in seen),
-            ),
-            metrics.Family(
-                name="mpiboot_worker_wait_seconds",
-                kind="gauge",
-                text="How long each worker was waited for, in seconds.",
-                label="worker",
-                samples={
-                    one.host.name: one.ready_after_s
-                    for one in seen
-                    if one.ready_after_s is not None
-                },
-            ),
-            metrics.Family(
-                name="mpiboot_probe_failures_total",
-                kind="counter",
-                text="Attempts to reach a worker that failed, by kind.",
-                label="kind",
-                samples=dict(gathered.failures) if gathered else {},
-            ),
-            metrics.gauge(
-                "mpiboot_job_duration_seconds",
-                "How long mpirun has run, in seconds.",
-                self._agent.timeline.of(Stage.RUNNING),
-            ),
-        ]
-        if self._outcome is not None:
-            families.append(
-                metrics.gauge("mpiboot_job_exit_code", "Exit code of the job.", self._outcome.code)
-            )
-        return families
 
 
 async def _first_fault(

@@ -2,8 +2,7 @@
 
 Whoever holds the job's secret or its private key can tell which host key a worker of the job must
 show: the host key is derived from it. So host keys are checked everywhere and never switched off.
-Run as a program it prepares the files in a short-lived process, so that a worker need not keep a
-cryptography library in memory.
+The files themselves are made by `keymaking`.
 """
 
 from __future__ import annotations
@@ -18,21 +17,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.model.settings import Settings
-from mpiboot.runtime import files
 from mpiboot.runtime.children import Children
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 LEAST_SECRET = 16
 _FILE_LIMIT = 64 * 1024
 _FILES_LIMIT = 256
-_PUBLIC_TYPES = ("ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384",
-                 "ecdsa-sha2-nistp521")  # fmt: skip
 HOW_TO_MAKE = (
     "make a secret with `mpiboot keygen --out FILE` and give both roles MPIBOOT_SECRET_FILE, or name"
     " a directory that holds a key pair with MPIBOOT_KEY_DIR"
@@ -96,7 +88,7 @@ async def prepare_in_child(origin: Origin, directory: Path, children: Children) 
         ConfigError: as `prepare`.
     """
     request = json.dumps({"origin": asdict(origin), "directory": str(directory)}).encode()
-    argv = [sys.executable, "-I", "-m", "mpiboot.runtime.keys"]
+    argv = [sys.executable, "-I", "-m", "mpiboot.runtime.keymaking"]
     done = await children.run(argv, timeout_s=30, stdin=request)
     try:
         answer = json.loads(done.stdout)
@@ -105,39 +97,6 @@ async def prepare_in_child(origin: Origin, directory: Path, children: Children) 
     if "error" in answer:
         raise ConfigError(answer["error"])
     return _from_json(answer)
-
-
-def prepare(origin: Origin, directory: Path) -> KeyMaterial:
-    """Derive or copy the keys into `directory`.
-
-    Raises:
-        ConfigError: no usable private key; names every file that was looked at and why.
-    """
-    authorized: list[str] = []
-    known_hosts = ""
-    if origin.secret:
-        user, text = _derived(origin.secret.encode(), b"user key"), b""
-        host = _derived(origin.secret.encode(), b"host key")
-    else:
-        user, text, authorized, known_hosts = _from_directory(Path(origin.directory))
-        host = _derived(_canonical(user), b"host key")
-    publics = [_public(host), _public(user)]
-    host_files = [directory / "host_key"]
-    files.write(directory / "user_key", text or _private_text(user))
-    files.write(host_files[0], _private_text(host))
-    if not publics[1].startswith("ssh-ed25519"):
-        # Images made for the MPI Operator pin the job's own key as every worker's host key.
-        host_files.append(directory / "user_key")
-    lines = dict.fromkeys([publics[1], *authorized])
-    files.write(directory / "authorized_keys", "".join(f"{line}\n" for line in lines))
-    return KeyMaterial(
-        identity=str(directory / "user_key"),
-        authorized_keys=str(directory / "authorized_keys"),
-        host_keys=tuple(str(path) for path in host_files),
-        host_publics=tuple(publics),
-        known_hosts=known_hosts,
-        what=origin.what,
-    )
 
 
 def new_secret() -> str:
@@ -177,7 +136,7 @@ def _read_secret(path: str) -> str:
             raise ConfigError(f"secret file {path} is larger than {_FILE_LIMIT} bytes")
         return Path(path).read_text(errors="surrogateescape")
     except OSError as fault:
-        raise ConfigError(f"secret file {path}: {_why_not(Path(path), fault)}") from fault
+        raise ConfigError(f"secret file {path}: {why_not(Path(path), fault)}") from fault
 
 
 def _checked(secret: str, what: str) -> str:
@@ -191,10 +150,10 @@ def _checked(secret: str, what: str) -> str:
 
 
 def _holds_private_key(place: Path) -> bool:
-    return any(b"PRIVATE KEY-----" in data or not data for _, data in _look(place))
+    return any(b"PRIVATE KEY-----" in data or not data for _, data in look(place))
 
 
-def _look(place: Path) -> list[tuple[Path, bytes]]:
+def look(place: Path) -> list[tuple[Path, bytes]]:
     """Read the small files of a directory; an unreadable one comes with empty bytes."""
     seen = []
     try:
@@ -213,38 +172,7 @@ def _look(place: Path) -> list[tuple[Path, bytes]]:
     return seen
 
 
-def _from_directory(place: Path) -> tuple[PrivateKeyTypes, bytes, list[str], str]:
-    """Choose the key pair of a directory by content, whatever the files are called."""
-    keys: list[tuple[PrivateKeyTypes, bytes]] = []
-    problems, publics, known_hosts = [], [], ""
-    for path, data in _look(place):
-        if not data:
-            problems.append(f"{path}: {_why_not(path, PermissionError(13, 'Permission denied'))}")
-        elif b"PRIVATE KEY-----" in data[:_FILE_LIMIT]:
-            try:
-                keys.append((_load(data), data))
-            except (ValueError, TypeError) as fault:
-                problems.append(f"{path}: {' '.join(str(fault).split())[:200]}")
-        elif path.name == "known_hosts":
-            known_hosts = data.decode(errors="replace")
-        else:
-            publics += _public_lines(data)
-    if not keys:
-        found = "; ".join(problems) or ("it is empty or not there" if not _look(place) else
-                                        "no file in it holds a private key")  # fmt: skip
-        raise ConfigError(f"no usable private key in {place}: {found}", hint=HOW_TO_MAKE)
-    # Several keys: the one that the directory itself authorises is the job's.
-    listed = {" ".join(line.split()[:2]) for line in publics}
-    keys.sort(key=lambda pair: _public(pair[0]) not in listed)
-    return keys[0][0], keys[0][1], publics, known_hosts
-
-
-def _public_lines(data: bytes) -> list[str]:
-    lines = (line.strip() for line in data.decode(errors="replace").splitlines())
-    return [line for line in lines if line.split(" ", 1)[0] in _PUBLIC_TYPES]
-
-
-def _why_not(path: Path, fault: OSError) -> str:
+def why_not(path: Path, fault: OSError) -> str:
     """Say why a file cannot be read, with what is needed to put it right."""
     try:
         status = path.stat()
@@ -257,61 +185,6 @@ def _why_not(path: Path, fault: OSError) -> str:
     )
 
 
-def _load(data: bytes) -> PrivateKeyTypes:
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - heavy
-
-    if b"OPENSSH PRIVATE KEY" in data:
-        return serialization.load_ssh_private_key(data, password=None)
-    return serialization.load_pem_private_key(data, password=None)
-
-
-def _derived(material: bytes, purpose: bytes) -> PrivateKeyTypes:
-    from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - heavy
-    from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415 - heavy
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415 - heavy
-
-    kdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=b"mpiboot 1", info=purpose)
-    return ed25519.Ed25519PrivateKey.from_private_bytes(kdf.derive(material))
-
-
-def _canonical(key: PrivateKeyTypes) -> bytes:
-    """Render a key so that two encodings of the same key give the same bytes."""
-    from cryptography.hazmat.primitives import serialization as s  # noqa: PLC0415 - heavy
-
-    return key.private_bytes(s.Encoding.DER, s.PrivateFormat.PKCS8, s.NoEncryption())
-
-
-def _private_text(key: PrivateKeyTypes) -> bytes:
-    from cryptography.hazmat.primitives import serialization as s  # noqa: PLC0415 - heavy
-
-    return key.private_bytes(s.Encoding.PEM, s.PrivateFormat.OpenSSH, s.NoEncryption())
-
-
-def _public(key: PrivateKeyTypes) -> str:
-    from cryptography.hazmat.primitives import serialization as s  # noqa: PLC0415 - heavy
-
-    public = key.public_key()
-    return public.public_bytes(s.Encoding.OpenSSH, s.PublicFormat.OpenSSH).decode()
-
-
 def _from_json(answer: Mapping[str, object]) -> KeyMaterial:
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in answer.items()}
     return KeyMaterial(**values)  # type: ignore[arg-type]
-
-
-def main() -> None:
-    """Prepare as told on stdin and answer on stdout, as JSON."""
-    request = json.loads(sys.stdin.buffer.read())
-    try:
-        made = prepare(Origin(**request["origin"]), Path(request["directory"]))
-    except MpibootError as fault:
-        answer: Mapping[str, object] = {"error": str(fault)}
-    except OSError as fault:
-        answer = {"error": f"cannot write the keys: {fault}"}
-    else:
-        answer = asdict(made)
-    sys.stdout.write(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main()
