@@ -196,7 +196,7 @@ async def _run(agent_of: Callable[[], Agent], work: Callable[[Agent], Awaitable[
         if outcome.code == ExitCode.INTERNAL:
             logger.error("internal fault", exc_info=fault)
     level = logger.info if outcome.code == 0 else logger.error
-    level("%s (exit %s)", outcome.message, outcome.code)
+    level("exit %s: %s", outcome.code, outcome.message)
     agent.conclude(outcome)
     try:
         if await agent.ladder.sweep():

@@ -57,8 +57,10 @@ class Launcher:
         pulse = asyncio.ensure_future(self._pulse())
         try:
             outcome = await self._attempt()
-        except MpibootError as fault:
+        except Exception as fault:  # noqa: BLE001 - the workers must hear of a fault of ours, too
             outcome = verdict.of_error(fault)
+            if not isinstance(fault, MpibootError):
+                logger.error("internal fault", exc_info=fault)
         finally:
             pulse.cancel()
         self._view.outcome = outcome
