@@ -37,7 +37,7 @@ def run_local(
 
     Args:
         workers: number of worker pods, at least 1.
-        slots: slots of each.
+        slots: slots of each; 0: not said, the launcher's own default holds.
         command: what the launcher runs.
         agent: argv that starts mpiboot, without a role.
         launcher_options: options of the role `launcher`.
@@ -52,7 +52,7 @@ def run_local(
         LaunchFailedError: a pod could not be made.
     """
     names = [f"worker-{number}" for number in range(workers)]
-    hosts = ",".join(f"{name}:{slots}" for name in names)
+    hosts = ",".join(f"{name}:{slots}" if slots else name for name in names)
     launch = [*agent, "launcher", "--hosts", hosts, *launcher_options, "--", *command]
     with Cluster() as cluster, Watch() as watch:
         binds = (_keep_secret(cluster.directory, secret),)

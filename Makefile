@@ -1,0 +1,71 @@
+# Every target sets up what it needs: .venv, and as root the Debian packages. A second run finds
+# all of it there and goes straight to work.
+.DEFAULT_GOAL := help
+.SILENT:
+.NOTPARALLEL:
+.PHONY: help setup demo test check images unit process docker engine clean
+
+PYTHON ?= /usr/bin/python3
+ARGS ?=
+
+BIN := .venv/bin
+HASH := $(firstword $(shell cksum pyproject.toml))
+VENV := .venv/.stamp-run-$(HASH)
+DEV := .venv/.stamp-dev-$(HASH)
+
+# What a job needs on this machine: `mpiboot local` makes its pods of the machine's own programs.
+JOB := iproute2 openmpi-bin openssh-client openssh-server procps python3-mpi4py
+SCRIPTS := $(wildcard .ci/* entrypoints/*)
+
+help: ## Show this list
+	awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(DEV) ## Make .venv with all that development needs
+	.ci/packages $(JOB) shellcheck
+
+demo: $(VENV) ## Run a two-host MPI program on this machine: no Docker, needs root
+	.ci/packages $(JOB)
+	$(BIN)/mpiboot local --workers 2 --slots 1 -- /usr/bin/python3 images/programs/allreduce.py
+
+test: check unit process docker ## Check and test everything; starts a Docker engine if none answers
+
+check: $(DEV) ## Lint, types, import contracts, shell scripts
+	.ci/packages shellcheck
+	.ci/quiet ruff-check $(BIN)/ruff check
+	.ci/quiet ruff-format $(BIN)/ruff format --check
+	.ci/quiet mypy $(BIN)/mypy
+	.ci/quiet lint-imports $(BIN)/lint-imports
+	.ci/quiet shellcheck shellcheck $(SCRIPTS)
+
+unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
+	$(BIN)/pytest tests/unit $(ARGS)
+
+process: $(DEV) ## Real processes in network namespaces; needs root
+	.ci/packages $(JOB)
+	$(BIN)/pytest tests/process $(ARGS)
+
+docker: $(DEV) images ## Real containers
+	.ci/quiet compose .ci/compose
+	$(BIN)/pytest tests/docker $(ARGS)
+
+images: engine ## Build mpiboot/<stack>:dev and mpiboot/<stack>-test:dev
+	.ci/images
+
+engine:
+	.ci/engine start
+
+clean: ## Remove .venv, caches and build files; images stay
+	rm -rf .venv .build dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# The stamps carry pyproject.toml's checksum: a checkout that only renews its time installs nothing.
+$(VENV):
+	.ci/packages ca-certificates python3-venv
+	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
+	.ci/quiet venv $(BIN)/pip install -q --disable-pip-version-check -e .
+	rm -f .venv/.stamp-run-* && touch $@
+
+$(DEV): $(VENV) # dependency groups need a newer pip than Debian 12 has
+	.ci/quiet venv-pip $(BIN)/pip install -q --disable-pip-version-check -U 'pip>=25.1'
+	.ci/quiet venv-dev $(BIN)/pip install -q --disable-pip-version-check --group dev -e .
+	rm -f .venv/.stamp-dev-* && touch $@

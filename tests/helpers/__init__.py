@@ -1,0 +1,1 @@
+"""Helpers of the tests: eventually, pods, programs that print every signal."""
