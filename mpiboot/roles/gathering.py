@@ -69,10 +69,10 @@ class Gathering:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
         self._count: int | None = None
+        self._over = False
         self.seen: dict[str, Seen] = {}
         self.leases: dict[str, Lease] = {}
         self.failures: dict[str, int] = {}
-        self.blocked: str = ""
 
     @property
     def waited_s(self) -> float:
@@ -91,6 +91,7 @@ class Gathering:
             return await self._decide()
         finally:
             self._bar.clear()
+            self._over = True
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -249,7 +250,7 @@ class Gathering:
     def _lost(self, host: Host, why: str) -> None:
         """Start anew with a worker that went away while others were awaited."""
         self.leases.pop(host.name, None)
-        if host.name in self.seen:
+        if host.name in self.seen and not self._over:
             logger.info("%s went away again: %s", host.name, why)
             self._note(host, Reach.REFUSED, why)
             self._tasks[host.name] = self._loop.create_task(self._reach(host))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mpiboot import platforms
-from mpiboot.errors import ConfigError, MpibootError, NotReadyError
+from mpiboot.errors import ConfigError, LaunchFailedError, MpibootError, NotReadyError
 from mpiboot.link import client, messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
@@ -96,8 +96,8 @@ class Launcher:
         if decision.verb is Verb.FAIL:
             raise self._not_ready(decision)
         agent.enter(Stage.LAUNCHING)
-        plan, place = self._plan(decision, material, own, await installed)
-        return await self._launch(plan, place, await installed)
+        plan, arranged = self._plan(decision, material, own, await installed)
+        return await self._launch(plan, arranged, await installed)
 
     async def _gather(
         self,
@@ -141,35 +141,45 @@ class Launcher:
         self, decision: Decision, material: KeyMaterial, own: Own, installed: Installation
     ) -> tuple[LaunchPlan, Layout]:
         agent, settings = self._agent, self._settings
-        place = layout.arrange(
+        arranged = layout.arrange(
             decision.chosen, own_hostname=own.hostname, slots=settings.slots, np=settings.np
         )
-        self._view.layout = place
+        self._view.layout = arranged
         ground = ground_of(agent, material, own.hostname, installed)
         plan = launch.prepare(
             settings, self._view.command, installed.dialect, ground,
-            layout=place, facts=[one.facts for one in decision.chosen],
+            layout=arranged, facts=[one.facts for one in decision.chosen],
         )  # fmt: skip
         for file in plan.files:
             files.write(Path(file.path), file.text)
         for note in plan.notes:
             logger.debug("%s", note)
-        return plan, place
+        return plan, arranged
 
-    async def _launch(self, plan: LaunchPlan, place: Layout, installed: Installation) -> Outcome:
+    async def _launch(self, plan: LaunchPlan, arranged: Layout, installed: Installation) -> Outcome:
         agent = self._agent
         waited = self._gathering.waited_s if self._gathering else 0.0
-        logger.info("%s workers ready after %.1f s; %s", len(place.places), waited, plan.notes[0])
+        logger.info(
+            "%s workers ready after %.1f s; %s", len(arranged.places), waited, plan.notes[0]
+        )
         if agent.stop_signal is not None:
             return verdict.of_stop(agent.stop_signal, "launching")
+        leases = self._chosen_leases(arranged)
         agent.enter(Stage.RUNNING)
-        watch = Watch(agent, self._chosen_leases(place), len(place.places))
-        evidence = await watch.run(plan)
-        return verdict.judge(evidence, installed.dialect, place)
+        evidence = await Watch(agent, leases, len(arranged.places)).run(plan)
+        return verdict.judge(evidence, installed.dialect, arranged)
 
-    def _chosen_leases(self, place: Layout) -> dict[str, Lease]:
+    def _chosen_leases(self, arranged: Layout) -> dict[str, Lease]:
+        """Return the leases of those who take part; each must have one but this very container.
+
+        Raises:
+            LaunchFailedError: one went away since the wait ended.
+        """
         leases = self._gathering.leases if self._gathering else {}
-        return {one.name: leases[one.name] for one in place.places if one.name in leases}
+        gone = [one.name for one in arranged.places if one.address and one.name not in leases]
+        if gone:
+            raise LaunchFailedError(f"{gone[0]} went away while the job was being launched")
+        return {one.name: leases[one.name] for one in arranged.places if one.name in leases}
 
     async def _release(self, outcome: Outcome) -> None:
         """Tell every worker that holds a lease how it ended, and wait for its goodbye."""

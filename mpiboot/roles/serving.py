@@ -78,6 +78,7 @@ class Service:
             agent.children,
             path=path,
             config=self._write_config(user, material, version),
+            env=agent.job_env,
             restarts=settings.sshd_restarts,
             on_line=self._said,
             on_fail=self._gone,

@@ -93,6 +93,7 @@ class Sshd:
     Args:
         path: sshd's absolute path.
         config: its sshd_config.
+        env: its own environment; sessions get theirs from the configuration.
         restarts: how often it may be started again.
         on_line: gets each line of its log.
         on_fail: is told once when the budget is used up.
@@ -104,12 +105,14 @@ class Sshd:
         *,
         path: str,
         config: Path,
+        env: Mapping[str, str],
         restarts: int,
         on_line: Callable[[str], None],
         on_fail: Callable[[str], None],
     ) -> None:
         self._children = children
         self._argv = [path, "-D", "-e", "-f", str(config)]
+        self._env = env
         self._budget = restarts
         self._on_line = on_line
         self._on_fail = on_fail
@@ -131,7 +134,7 @@ class Sshd:
 
     def start(self) -> None:
         """Start it and watch it."""
-        child = self._children.spawn(self._argv, name="sshd", stderr=PIPE)
+        child = self._children.spawn(self._argv, name="sshd", env=self._env, stderr=PIPE)
         self._child = child
         for work in (self._read(child), self._watch(child)):
             task = asyncio.get_running_loop().create_task(work)
