@@ -30,9 +30,9 @@ _LOST = re.compile(r"ORTE has lost communication with a remote daemon.{0,400}?on
 _NO_DAEMON = re.compile(r"ORTE was unable to reliably start one or more daemons")
 _DAEMON_DIED = re.compile(r"An ORTE daemon has unexpectedly failed after launch")
 _NO_COMMAND = re.compile(r"orted: (?:command )?not found|bash: \S*orted: No such file")
-_NO_PROGRAM = re.compile(r"unable to (?:find|launch) the specified (?:executable|application)")
-_NODE = re.compile(r"Node: (\S+)\s+Executable: (\S+)")
-_NO_EXEC = re.compile(r"(?:not executable|did not have permission|Permission denied)")
+_NO_PROGRAM = re.compile(r"mpirun was unable to find the specified executable file")
+_NO_ACCESS = re.compile(r"as it could not access or execute an executable")
+_NO_EXEC = re.compile(r'tried to fork a new process via the "execve" system call but failed')
 
 
 def recognise(version_text: str) -> str | None:
@@ -137,12 +137,18 @@ def failures_of_ranks(text: str) -> bool:
     return bool(_SIGNAL.search(text) or _EXIT.search(text) or _ABORT.search(text))
 
 
-def command_fault(stderr: str) -> int | None:
-    """Tell 127 or 126 for a program that is not there or cannot be executed."""
+def command_fault(stderr: str, *, exists: bool) -> int | None:
+    """Tell 127 or 126 for a program that is not there or cannot be executed.
+
+    Of a path, 4.1.4 says the same in both cases. The status itself (131, 132, 134) is mpirun's own
+    and would be taken for a death by signal.
+    """
     text = " ".join(stderr.split())
-    if not _NO_PROGRAM.search(text) and "was unable to launch" not in text:
-        return None
-    return 126 if _NO_EXEC.search(text) else 127
+    if _NO_EXEC.search(text):
+        return 126
+    if _NO_ACCESS.search(text):
+        return 126 if exists else 127
+    return 127 if _NO_PROGRAM.search(text) else None
 
 
 class _UserFlags:

@@ -110,5 +110,11 @@ class Dialect(Protocol):
     def start_failed(self, stderr: str) -> bool:
         """Tell whether mpirun ended before any rank ran, for want of daemons."""
 
-    def command_fault(self, stderr: str) -> int | None:
-        """Tell 127 or 126 when the job's program was not found or not executable."""
+    def command_fault(self, stderr: str, *, exists: bool) -> int | None:
+        """Tell 127 or 126 when the job's program was not found or not executable.
+
+        Args:
+            stderr: the end of mpirun's stderr.
+            exists: whether the program, as a path, exists in the launcher's container: decides
+                where mpirun's words do not.
+        """

@@ -59,8 +59,17 @@ class PlannedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchPlan:
-    """What will be done, as data; its text is what `mpiboot plan` prints."""
+    """What will be done, as data; its text is what `mpiboot plan` prints.
 
+    Attributes:
+        program: first word of the job's command.
+        files: what is written before mpirun starts.
+        words: mpirun's command line, in groups that have one reason each.
+        environ: its environment.
+        notes: what else a person should know.
+    """
+
+    program: str
     files: tuple[PlannedFile, ...]
     words: tuple[Words, ...]
     environ: Mapping[str, str]
@@ -122,6 +131,7 @@ def prepare(
         command=command,
     )
     return LaunchPlan(
+        program=command[0],
         files=files,
         words=tuple(dialect.command(request)),
         environ=ground.environ,

@@ -86,8 +86,8 @@ def arrange(chosen: Sequence[Seen], *, own_hostname: str, slots: str, np: int) -
     layout = Layout(places=places, np=np or total)
     if layout.np > total:
         raise ConfigError(
-            f"{layout.np} ranks are wanted, but the workers have {total} slots:\n{layout.table()}\n",
-            hint="lower -np, or raise the slots",
+            f"{layout.np} ranks are wanted, but the workers have {total} slots; lower -np, or raise"
+            f" the slots:\n{layout.table()}"
         )
     return layout
 

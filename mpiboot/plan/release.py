@@ -30,8 +30,8 @@ class Seen:
         ready_at: when it became ready.
         leases: leases that are open.
         silent_since: when the last lease closed; None when there was none yet.
-        sessions: SSH sessions that are open.
-        quiet_since: when the last SSH session closed; None when there was none yet.
+        sessions: SSH sessions that are open without a lease, and MPI daemons left by such ones.
+        quiet_since: when the last of these ended; None when there was none yet.
         over: the launcher's last word, None while it has not said that it is over.
     """
 

@@ -31,6 +31,7 @@ class Evidence:
         lost: workers lost before mpirun ended.
         leased: how many workers had a lease; the others are plain sshd and cannot testify.
         workers: how many workers took part.
+        program_exists: whether the job's program, as a path, exists in the launcher's container.
     """
 
     code: int
@@ -39,6 +40,7 @@ class Evidence:
     lost: Sequence[Lost]
     leased: int
     workers: int
+    program_exists: bool = False
 
 
 def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
@@ -80,7 +82,7 @@ def _by_evidence(base: Outcome, evidence: Evidence, dialect: Dialect) -> Outcome
         return _infrastructure(base, ExitCode.WORKER_LOST, first)
     if code == 0:
         return replace(base, fault=Fault.NONE, message="the job succeeded")
-    program = dialect.command_fault(evidence.stderr)
+    program = dialect.command_fault(evidence.stderr, exists=evidence.program_exists)
     if program is not None:
         what = "cannot be executed" if program == ExitCode.NOT_EXECUTABLE else "was not found"
         return replace(base, code=program, message=f"the job's program {what} on a worker")

@@ -57,6 +57,7 @@ class Watch:
             lost=lost,
             leased=sum(not lease.plain for lease in self._leases.values()),
             workers=self._workers,
+            program_exists=Path(plan.program).exists(),
         )
 
     def _spawn(self, plan: LaunchPlan) -> Child:

@@ -14,6 +14,7 @@ from mpiboot.link.messages import Message
 from mpiboot.link.server import Callbacks, Lease, LinkServer
 from mpiboot.log import logger
 from mpiboot.model.outcome import Failure, Fault, Outcome, Stage
+from mpiboot.mpi import DIALECTS
 from mpiboot.plan import release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import metrics
@@ -22,6 +23,7 @@ from mpiboot.roles.serving import Service, default_port
 from mpiboot.runtime import files, processes
 
 _SESSION_POLL_S = 1.0
+_DAEMONS = frozenset(dialect.DAEMON for dialect in DIALECTS)
 
 
 class Worker:
@@ -128,10 +130,13 @@ class Worker:
         changed.clear()
 
     def _count_sessions(self) -> None:
-        """Keep book of SSH sessions that are not leases: plain mpirun's daemons."""
-        if self._service.sshd is None or not self._contacted:
+        """Keep book of SSH sessions that are not leases, and of daemons that outlive theirs.
+
+        That is all that is seen of a plain mpirun: it logs in, and its daemon may detach.
+        """
+        if self._service.sshd is None or not self._contacted or self._seen.leases:
             return
-        open_now = max(0, self._service.sshd.sessions() - len(self._link.leases))
+        open_now = self._service.sshd.sessions() + processes.adopted(_DAEMONS)
         if not open_now and (self._seen.sessions or self._seen.quiet_since is None):
             self._seen = replace(self._seen, quiet_since=self._loop.time())
         self._seen = replace(self._seen, sessions=open_now)

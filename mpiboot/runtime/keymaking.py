@@ -20,8 +20,11 @@ from mpiboot.runtime.keys import HOW_TO_MAKE, KeyMaterial, Origin, look, why_not
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
+    _Found = tuple[str, PrivateKeyTypes, bytes]  # file name, key, file content
+
 _PUBLIC_TYPES = ("ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384",
                  "ecdsa-sha2-nistp521")  # fmt: skip
+_USUAL_NAMES = ("id_", "ssh-privatekey")  # ssh's own; a Kubernetes Secret of that type
 
 
 def prepare(origin: Origin, directory: Path) -> KeyMaterial:
@@ -59,28 +62,44 @@ def prepare(origin: Origin, directory: Path) -> KeyMaterial:
 
 def _from_directory(place: Path) -> tuple[PrivateKeyTypes, bytes, list[str], str]:
     """Choose the key pair of a directory by content, whatever the files are called."""
-    keys: list[tuple[PrivateKeyTypes, bytes]] = []
-    problems, publics, known_hosts = [], [], ""
+    keys: list[_Found] = []
+    problems, known_hosts = [], ""
+    publics: dict[str, list[str]] = {}
     for path, data in look(place):
         if not data:
             problems.append(f"{path}: {why_not(path, PermissionError(13, 'Permission denied'))}")
         elif b"PRIVATE KEY-----" in data:
             try:
-                keys.append((_load(data), data))
+                keys.append((path.name, _load(data), data))
             except (ValueError, TypeError) as fault:
                 problems.append(f"{path}: {' '.join(str(fault).split())[:200]}")
         elif path.name == "known_hosts":
             known_hosts = data.decode(errors="replace")
         else:
-            publics += _public_lines(data)
+            publics[path.name] = _public_lines(data)
     if not keys:
         found = "; ".join(problems) or ("it is empty or not there" if not look(place) else
                                         "no file in it holds a private key")  # fmt: skip
         raise ConfigError(f"no usable private key in {place}: {found}", hint=HOW_TO_MAKE)
-    # Several keys: the one that the directory itself authorises is the job's.
-    listed = {" ".join(line.split()[:2]) for line in publics}
-    keys.sort(key=lambda pair: _public(pair[0]) not in listed)
-    return keys[0][0], keys[0][1], publics, known_hosts
+    every = [line for lines in publics.values() for line in lines]
+    authorized = publics.get("authorized_keys") or every
+    _, key, text = min(keys, key=lambda found: _doubt(found, authorized, every))
+    return key, text, authorized, known_hosts
+
+
+def _doubt(
+    found: _Found, authorized: list[str], publics: list[str]
+) -> tuple[bool, bool, bool, str]:
+    """Rank a key for being the job's: a home directory may hold others, each with its public half.
+
+    First the one that the directory authorises, then one with its public half beside it, then one
+    with a name that ssh itself would try.
+    """
+    name, key, _ = found
+    public = _public(key)
+    pairs = ({" ".join(line.split()[:2]) for line in lines} for lines in (authorized, publics))
+    known, paired = (public in lines for lines in pairs)
+    return not known, not paired, not name.startswith(_USUAL_NAMES), name
 
 
 def _public_lines(data: bytes) -> list[str]:

@@ -43,6 +43,12 @@ def others(spare: Collection[int] = ()) -> list[int]:
     return [pid for pid in table if pid not in spare and _descends(pid, me, table)]
 
 
+def adopted(names: Collection[str]) -> int:
+    """Count our children of these command names: daemons that detached from their SSH session."""
+    me = os.getpid()
+    return sum(parent == me and name(pid) in names for pid, parent in parents().items())
+
+
 def descendants(root: int) -> list[int]:
     """List the living descendants of a process."""
     table = parents()
