@@ -257,6 +257,10 @@ def _greet(transport: paramiko.Transport, channel: paramiko.Channel, terms: Term
         while b"\n" in buffer:
             line, _, buffer = buffer.partition(b"\n")
             message = messages.decode(line)
+            other = messages.foreign_version(line) if message is None else ""
+            if other:
+                what = f"its agent speaks version {other} of the link, this one {messages.VERSION}"
+                return _broken(transport, f"{what}; use the same mpiboot on both sides", b"")
             if message is not None and message.kind == messages.FACTS:
                 lease = Lease(transport, channel, buffer)
                 return Login(reach=Reach.READY, facts=messages.read_facts(message), lease=lease)

@@ -56,6 +56,16 @@ def decode(line: bytes) -> Message | None:
     return Message(kind=data["kind"], body=body)
 
 
+def foreign_version(line: bytes) -> str:
+    """Tell which other version of the link a line speaks; empty for ours, and for no message."""
+    try:
+        data = json.loads(line[:MAX_LINE])
+    except (ValueError, RecursionError):
+        return ""
+    version = data.get("v") if isinstance(data, dict) else None
+    return str(version)[:20] if isinstance(version, int | str) and version != VERSION else ""
+
+
 def facts_message(facts: Facts) -> Message:
     """Wrap a worker's facts."""
     return Message(kind=FACTS, body={"facts": facts.to_json()})

@@ -118,6 +118,9 @@ class LinkServer:
             message = messages.decode(line)
             if message is None:
                 lease.junk += 1
+                if messages.foreign_version(line):
+                    # Any line of ours tells the other side that the versions differ.
+                    lease.send(Message(kind=messages.BEAT))
             elif message.kind == messages.PROBE:
                 reason = self._on.on_probe(message.text("for"))
                 lease.send(Message(kind=messages.PROBE, body={"ok": not reason, "reason": reason}))

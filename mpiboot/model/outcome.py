@@ -21,6 +21,15 @@ class Stage(str, enum.Enum):
     ENDED = "ended"
 
 
+class Phase(str, enum.Enum):
+    """The coarse state that people and controllers know from Kubernetes."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
 class Fault(str, enum.Enum):
     """Who should act on a failure."""
 
@@ -96,6 +105,14 @@ class Outcome:
         if self.evidence:
             data["evidence"] = list(self.evidence)
         return data
+
+
+def phase_of(stage: Stage, outcome: Outcome | None) -> Phase:
+    """Tell the phase: a worker runs from the moment it is ready, a launcher with its job."""
+    if outcome is not None:
+        return Phase.SUCCEEDED if outcome.code == 0 else Phase.FAILED
+    running = (Stage.READY, Stage.RUNNING, Stage.ENDING)
+    return Phase.RUNNING if stage in running else Phase.PENDING
 
 
 def termination_message(outcome: Outcome, role: str) -> str:

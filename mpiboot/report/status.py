@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mpiboot import __version__
 from mpiboot.log import logger
-from mpiboot.model.outcome import Outcome, termination_message
+from mpiboot.model.outcome import Outcome, phase_of, termination_message
 from mpiboot.report.timeline import Timeline
 from mpiboot.runtime import files
 
@@ -20,13 +20,14 @@ def document(
 ) -> dict[str, object]:
     """Build the status as a JSON-ready mapping.
 
-    Fields: schema, role, version, stage, stages (name and UTC time of each beginning), the role's
+    Fields: schema, role, version, phase, stage, stages (name and UTC time of each beginning), the role's
     own details (hosts, readiness, leases), outcome (null until the end).
     """
     return {
         "schema": SCHEMA,
         "role": role,
         "version": __version__,
+        "phase": phase_of(timeline.stage, outcome).value,
         "stage": timeline.stage.value,
         "stages": [{"stage": step.stage.value, "since": step.wall} for step in timeline.steps],
         **details,
