@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.model.facts import Facts
 from mpiboot.plan.gather import Reach
+from mpiboot.plan.knownhosts import vouched
 from mpiboot.plan.sshconf import SUBSYSTEM
 
 if TYPE_CHECKING:
@@ -157,18 +159,28 @@ def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) ->
     logging.getLogger("paramiko").propagate = False
     _tune(sock, terms.lost_s)
     transport = paramiko.Transport(sock)
+    begun = time.monotonic()
     try:
         return _converse(transport, name, port, user, terms)
-    except paramiko.AuthenticationException as fault:
-        found = Login(reach=Reach.KEY_REFUSED, detail=f"user {user}: {fault}".rstrip(". "))
-    except paramiko.ssh_exception.IncompatiblePeer as fault:
-        reach = Reach.WRONG_HOST_KEY if "host key" in str(fault) else Reach.LOGIN_BROKEN
-        found = Login(reach=reach, detail=str(fault))
     except (paramiko.SSHException, EOFError, OSError) as fault:
-        text = str(fault) or type(fault).__name__
-        found = Login(reach=Reach.REFUSED, detail=f"closed during the login: {text}")
-    transport.close()
-    return found
+        transport.close()
+        if time.monotonic() - begun >= terms.timeout_s:  # paramiko's words for it are of all kinds
+            detail = f"it accepts, but a login gets no answer within {terms.timeout_s:g} s"
+            return Login(reach=Reach.NO_ROUTE, detail=detail)
+        return _failed(fault, user)
+
+
+def _failed(fault: Exception, user: str) -> Login:
+    """Tell a login that was refused from one that was cut short, which may heal."""
+    import paramiko  # noqa: PLC0415 - loaded already
+
+    text = str(fault).rstrip(". ") or type(fault).__name__
+    if isinstance(fault, paramiko.ssh_exception.IncompatiblePeer):
+        reach = Reach.WRONG_HOST_KEY if "host key" in text else Reach.LOGIN_BROKEN
+        return Login(reach=reach, detail=text)
+    if isinstance(fault, paramiko.AuthenticationException) and "EOF" not in text:
+        return Login(reach=Reach.KEY_REFUSED, detail=f"user {user}: {text}")
+    return Login(reach=Reach.REFUSED, detail=f"closed during the login: {text}")
 
 
 def _tune(sock: socket.socket, lost_s: float) -> None:
@@ -187,11 +199,11 @@ def _converse(
 
     transport.banner_timeout = transport.auth_timeout = terms.timeout_s
     options = transport.get_security_options()
-    if not terms.known_hosts:
-        options.key_types = _key_types(terms.host_publics, options.key_types)
+    believed = {*terms.host_publics, *vouched(terms.known_hosts, name, port)}
+    options.key_types = _key_types(believed, options.key_types)
     transport.start_client(timeout=terms.timeout_s)
     shown = transport.get_remote_server_key()
-    if not _expected(shown, name, port, terms):
+    if f"{shown.get_name()} {shown.get_base64()}" not in believed:
         transport.close()
         detail = f"it shows {shown.get_name()} {shown.fingerprint}"
         return Login(reach=Reach.WRONG_HOST_KEY, detail=detail)
@@ -205,29 +217,13 @@ def _converse(
     return _greet(transport, channel, terms)
 
 
-def _key_types(publics: tuple[str, ...], offered: object) -> tuple[str, ...]:
+def _key_types(believed: set[str], offered: object) -> tuple[str, ...]:
     """Ask only for host keys of the types that we can check."""
-    wanted = {line.split()[0] for line in publics}
+    wanted = {line.split()[0] for line in believed}
     if "ssh-rsa" in wanted:
         wanted |= {"rsa-sha2-512", "rsa-sha2-256"}
     kinds = tuple(str(kind) for kind in offered) if isinstance(offered, tuple | list) else ()
     return tuple(kind for kind in kinds if kind in wanted) or kinds
-
-
-def _expected(shown: paramiko.PKey, name: str, port: int, terms: Terms) -> bool:
-    import paramiko  # noqa: PLC0415 - loaded already
-
-    if f"{shown.get_name()} {shown.get_base64()}" in terms.host_publics:
-        return True
-    table = paramiko.HostKeys()
-    for number, line in enumerate(terms.known_hosts.splitlines()):
-        with contextlib.suppress(Exception):
-            entry = paramiko.hostkeys.HostKeyEntry.from_line(line, number)
-            if entry is not None and entry.key is not None:
-                for host in entry.hostnames or ():
-                    table.add(host, entry.key.get_name(), entry.key)
-    names = (name, f"[{name}]:{port}", "*")
-    return any(table.check(one, shown) for one in names)
 
 
 def _plain(transport: paramiko.Transport, terms: Terms) -> Login:

@@ -11,6 +11,7 @@ from pathlib import Path
 from mpiboot.errors import ConfigError
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
+from mpiboot.runtime.within import within
 
 _CLIENTS = 256
 _PROBE_TIMEOUT_S = 5.0
@@ -107,27 +108,38 @@ class LinkServer:
                 writer.close()
 
     async def _converse(self, reader: asyncio.StreamReader, lease: Lease) -> None:
+        """Take in whole chunks: a write of ours that fails spoils the reader for a next line.
+
+        So a worker that was stalled still hears the last words of a launcher that has gone.
+        """
+        buffer = bytearray()
         while True:
-            try:
-                line = await asyncio.wait_for(reader.readline(), self._lost_s)
-            except ValueError:
-                lease.junk += 1  # longer than any message
-                continue
-            if not line:
+            chunk = await within(self._lost_s, reader.read(messages.MAX_LINE))
+            buffer += chunk
+            *lines, rest = buffer.split(b"\n")
+            for line in lines:
+                if not self._take(bytes(line), lease):
+                    await lease.writer.drain()
+                    return
+            buffer = rest[: messages.MAX_LINE + 1]  # longer than any message: junk
+            if not chunk:
                 return
-            message = messages.decode(line)
-            if message is None:
-                lease.junk += 1
-                if messages.foreign_version(line):
-                    # Any line of ours tells the other side that the versions differ.
-                    lease.send(Message(kind=messages.BEAT))
-            elif message.kind == messages.PROBE:
-                reason = self._on.on_probe(message.text("for"))
-                lease.send(Message(kind=messages.PROBE, body={"ok": not reason, "reason": reason}))
-                await lease.writer.drain()
-                return
-            else:
-                self._heard(lease, message)
+
+    def _take(self, line: bytes, lease: Lease) -> bool:
+        """Act on one line; tell whether more may come."""
+        message = messages.decode(line)
+        if message is None:
+            lease.junk += 1
+            if messages.foreign_version(line):
+                # Any line of ours tells the other side that the versions differ.
+                lease.send(Message(kind=messages.BEAT))
+        elif message.kind == messages.PROBE:
+            reason = self._on.on_probe(message.text("for"))
+            lease.send(Message(kind=messages.PROBE, body={"ok": not reason, "reason": reason}))
+            return False
+        else:
+            self._heard(lease, message)
+        return True
 
     def _heard(self, lease: Lease, message: Message) -> None:
         lease.heard_at = asyncio.get_running_loop().time()
@@ -141,9 +153,17 @@ class LinkServer:
             self._on.on_message(lease, message)
 
     def _beat(self, lease: Lease) -> None:
-        lease.send(Message(kind=messages.BEAT))
-        loop = asyncio.get_running_loop()
-        lease.beat = loop.call_later(self._beat_s, self._beat, lease)
+        """Send a heartbeat, and come back for the next one.
+
+        The way back leads twice through the loop: after a stall timers run before what has arrived
+        meanwhile is read, and a write to a launcher that has gone would throw its last words away.
+        """
+        if lease in self.leases:
+            lease.send(Message(kind=messages.BEAT))
+            loop = asyncio.get_running_loop()
+            lease.beat = loop.call_later(
+                self._beat_s, loop.call_soon, lambda: loop.call_soon(self._beat, lease)
+            )
 
     def _close(self, lease: Lease, reason: str) -> None:
         if lease.beat is not None:
@@ -153,6 +173,16 @@ class LinkServer:
             self._on.on_close(lease, reason)
 
 
+def probes_only(on_probe: Callable[[str], str]) -> LinkServer:
+    """Make a server that answers probes and knows no leases: a launcher's."""
+
+    def ignore(*_: object) -> None:
+        pass
+
+    callbacks = Callbacks(on_open=ignore, on_message=ignore, on_close=ignore, on_probe=on_probe)
+    return LinkServer(callbacks, beat_s=_PROBE_TIMEOUT_S, lost_s=_PROBE_TIMEOUT_S)
+
+
 async def ask(path: Path, what: str) -> str | None:
     """Ask an agent whether it is `ready` or `live`.
 
@@ -160,11 +190,9 @@ async def ask(path: Path, what: str) -> str | None:
         empty text for yes, the reason for no, None when nobody answers.
     """
     try:
-        reader, writer = await asyncio.wait_for(
-            asyncio.open_unix_connection(str(path)), _PROBE_TIMEOUT_S
-        )
+        reader, writer = await within(_PROBE_TIMEOUT_S, asyncio.open_unix_connection(str(path)))
         writer.write(Message(kind=messages.PROBE, body={"for": what}).encode())
-        line = await asyncio.wait_for(reader.readline(), _PROBE_TIMEOUT_S)
+        line = await within(_PROBE_TIMEOUT_S, reader.readline())
         writer.close()
     except (OSError, ValueError, asyncio.TimeoutError):
         return None

@@ -26,7 +26,9 @@ _SIGNAL = re.compile(
 )
 _EXIT = re.compile(r"Process name: \[\[\d+,\d+\],(\d+)\]\s+Exit code:\s+(\d+)")
 _ABORT = re.compile(r"MPI_ABORT was invoked on rank (\d+) .{0,80}?with errorcode (-?\d+)")
-_LOST = re.compile(r"ORTE has lost communication with a remote daemon.{0,400}?on node (\S+)")
+_LOST = re.compile(
+    r"ORTE has lost communication with a remote daemon.{0,300}?Remote daemon: .{0,80}?on node (\S+)"
+)
 _NO_DAEMON = re.compile(r"ORTE was unable to reliably start one or more daemons")
 _DAEMON_DIED = re.compile(r"An ORTE daemon has unexpectedly failed after launch")
 _NO_COMMAND = re.compile(r"orted: (?:command )?not found|bash: \S*orted: No such file")

@@ -88,11 +88,13 @@ class Terms:
         expected: how many hosts must be ready; None: not known yet (a name that has not settled).
         deadline_s: seconds after which the wait fails.
         strikes: permanent faults in a row that end it early; 0 never.
+        answer: what a name that is enumerated answers now; empty for a list.
     """
 
     expected: int | None
     deadline_s: float
     strikes: int
+    answer: str = ""
 
 
 def decide(seen: Sequence[Seen], terms: Terms, waited_s: float) -> Decision:
@@ -115,6 +117,7 @@ def decide(seen: Sequence[Seen], terms: Terms, waited_s: float) -> Decision:
     if waited_s >= terms.deadline_s:
         wanted = "?" if terms.expected is None else str(terms.expected)
         reason = f"{len(ready)} of {wanted} workers ready after {waited_s:.0f} s"
+        reason += f"; {terms.answer}" if terms.answer else ""
         return Decision(verb=Verb.FAIL, code=ExitCode.NOT_READY, reason=reason)
     return Decision(verb=Verb.WAIT)
 
@@ -132,11 +135,12 @@ def _enough_without(seen: Sequence[Seen], out: Sequence[Seen], expected: int | N
     return expected is not None and len(seen) - len(out) >= expected
 
 
-def progress(seen: Sequence[Seen], expected: int | None, waited_s: float) -> str:
+def progress(seen: Sequence[Seen], terms: Terms, waited_s: float) -> str:
     """Say in one line how far it is and who is missing, why."""
     ready = sum(one.reach.ready for one in seen)
-    wanted = "?" if expected is None else str(expected)
+    wanted = "?" if terms.expected is None else str(terms.expected)
     text = f"ready {ready}/{wanted} after {waited_s:.0f} s"
+    text += f"; {terms.answer}" if terms.answer else ""
     missing = [one for one in seen if not one.reach.ready]
     shown = ", ".join(f"{one.host.name}: {_short(one)}" for one in missing[:4])
     more = f", and {len(missing) - 4} more" if len(missing) > 4 else ""

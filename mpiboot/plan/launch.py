@@ -163,7 +163,7 @@ def _files(
         ),
         PlannedFile(
             path=known,
-            text=sshconf.known_hosts(ground.host_keys, ground.known_hosts),
+            text=sshconf.known_hosts(ground.host_keys, layout.places, ground.known_hosts),
             reason="host keys of this job; no other host is believed",
         ),
     )

@@ -21,6 +21,11 @@ _PER_SESSION = (
     "NOTIFY_SOCKET",
 )  # fmt: skip
 
+# sshd gives up on a session with 1,000 variables, and adds some of its own.
+MOST_VARIABLES = 900
+# Kubernetes tells every pod of every Service of its namespace, in seven variables or more each.
+_SERVICE = "_SERVICE_HOST"
+
 # Horovod's own line: NCCL speaks, and the search paths of the launcher are those of the ranks.
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
 
@@ -31,7 +36,7 @@ def session_environment(
     """Choose what a worker's container gives to the SSH sessions it serves.
 
     Returns:
-        the variables, and the names left out for being a secret or not a single line.
+        the variables, and the names left out for being a secret, not a single line, or too many.
     """
     chosen, left_out = {}, []
     for name, value in sorted(env.items()):
@@ -42,7 +47,20 @@ def session_environment(
             left_out.append(name)
         else:
             chosen[name] = value
-    return chosen, left_out
+    spare = _beyond_the_limit(chosen)
+    left_out += sorted(spare)
+    return {name: value for name, value in chosen.items() if name not in spare}, left_out
+
+
+def _beyond_the_limit(env: Mapping[str, str]) -> set[str]:
+    """Name what stays out where sshd cannot carry all: the Services of Kubernetes, then the last."""
+    if len(env) <= MOST_VARIABLES:
+        return set()
+    services = [name.removesuffix(_SERVICE) for name in env if name.endswith(_SERVICE)]
+    lead = tuple(f"{service}{tail}" for service in services for tail in ("_SERVICE_", "_PORT_"))
+    whole = {f"{service}_PORT" for service in services}
+    spare = {name for name in env if name in whole or name.startswith(lead)}
+    return spare.union([name for name in env if name not in spare][MOST_VARIABLES:])
 
 
 def exports(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mpiboot.plan.knownhosts import vouched
 from mpiboot.plan.layout import Place
 
 # No stock default survives here by accident: fast and strong key exchange only, and the post-quantum
@@ -102,6 +103,7 @@ def ssh_config(
     for place in places:
         if place.address:
             lines += [f"Host {place.node}", f"  HostName {place.address}", f"  Port {place.port}"]
+            lines.append(f"  HostKeyAlias {place.node}")
             if place.user:
                 lines.append(f"  User {place.user}")
     lines += [
@@ -131,15 +133,21 @@ def ssh_config(
     return "\n".join(lines) + "\n"
 
 
-def known_hosts(keys: Sequence[str], extra: str = "") -> str:
-    """Render known_hosts: the job's host keys for any name, then the user's own lines.
+def known_hosts(keys: Sequence[str], places: Sequence[Place] = (), given: str = "") -> str:
+    """Render known_hosts: the job's host keys for any name, then those given for single places.
+
+    What the user's file says of a place is looked up here, by the name that the user gave it, and
+    written down under the name that ssh_config gives it: so ssh believes what the launcher did.
 
     Args:
         keys: `type base64` of each key that a worker of this job may show.
-        extra: text of a known_hosts file for plain-sshd workers.
+        places: the workers.
+        given: text of a known_hosts file for plain-sshd workers.
     """
-    own = extra if not extra or extra.endswith("\n") else extra + "\n"
-    return "".join(f"* {key}\n" for key in keys) + own
+    lines = [f"* {key}" for key in keys]
+    for place in places:
+        lines += [f"{place.node} {key}" for key in vouched(given, place.name, place.port)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _set_env(environment: Mapping[str, str]) -> list[str]:

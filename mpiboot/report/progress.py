@@ -17,6 +17,7 @@ class Bar:
 
     def __init__(self, wanted: str) -> None:
         self.shown = wanted == "on" or (wanted == "auto" and sys.stderr.isatty())
+        self._drawn = ""
 
     def draw(self, ready: int, expected: int | None, text: str) -> None:
         """Draw the state of the wait."""
@@ -25,9 +26,11 @@ class Bar:
         share = ready / expected if expected else 0.0
         filled = min(_WIDTH, int(share * _WIDTH))
         line = f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {text}"
-        columns = shutil.get_terminal_size().columns
-        sys.stderr.write(f"\r\x1b[K{line[: columns - 1]}")
-        sys.stderr.flush()
+        line = line[: shutil.get_terminal_size().columns - 1]
+        if line != self._drawn:
+            self._drawn = line
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
 
     def clear(self) -> None:
         """Take the line away, so that others can write."""

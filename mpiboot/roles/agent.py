@@ -126,6 +126,8 @@ class Agent:
             return True
         task.cancel()
         await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # the stop comes first; what went wrong on the way is of no use
         return False
 
     def close(self) -> None:

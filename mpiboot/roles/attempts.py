@@ -7,6 +7,11 @@ import random
 import socket
 from collections.abc import Callable
 
+from mpiboot.link import client
+from mpiboot.link.client import Lease, Login
+from mpiboot.model.hosts import Host
+from mpiboot.runtime.within import within
+
 NAME_PAUSE_S = (0.25, 1.0)
 _LOGIN_PAUSE_S = (1.0, 10.0)
 # A lost SYN is repeated by the kernel only after 1 s; trying anew is quicker for a pod that starts.
@@ -55,7 +60,7 @@ async def connect(addresses: list[str], port: int, timeout_s: float) -> tuple[so
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setblocking(False)
         try:
-            await asyncio.wait_for(loop.sock_connect(sock, (address, port)), timeout_s)
+            await within(timeout_s, loop.sock_connect(sock, (address, port)))
         except (OSError, asyncio.TimeoutError) as fault:
             sock.close()
             last = fault
@@ -65,3 +70,41 @@ async def connect(addresses: list[str], port: int, timeout_s: float) -> tuple[so
         else:
             return sock, address
     raise last
+
+
+class Logins:
+    """Logins under way; each blocks a thread and cannot be called back.
+
+    Args:
+        terms: what all logins have in common.
+        on_late: gets the lease of a login that nobody waits for any more, so that its worker,
+            which believes in a launcher now, is told how it went.
+    """
+
+    def __init__(self, terms: client.Terms, on_late: Callable[[Host, Lease], None]) -> None:
+        self._terms = terms
+        self._on_late = on_late
+        self._running: set[asyncio.Future[Login]] = set()
+
+    async def login(self, host: Host, sock: socket.socket, port: int, user: str) -> Login:
+        """Log in over a connected socket."""
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(None, client.login, sock, host.name, port, user, self._terms)
+        self._running.add(work)
+        work.add_done_callback(self._running.discard)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            work.add_done_callback(lambda done: self._late(host, done))
+            raise
+
+    async def settle(self, timeout_s: float) -> None:
+        """Wait for what is still under way, so that the late ones are known."""
+        if self._running:
+            await asyncio.wait(set(self._running), timeout=timeout_s)
+
+    def _late(self, host: Host, work: asyncio.Future[Login]) -> None:
+        if not work.cancelled() and work.exception() is None:
+            lease = work.result().lease
+            if lease is not None:
+                self._on_late(host, lease)

@@ -16,11 +16,14 @@ from mpiboot.model.hosts import Enumerated, Host, Listed, Source
 from mpiboot.plan import gather
 from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
 from mpiboot.report.progress import Bar
-from mpiboot.roles.attempts import NAME_PAUSE_S, Pauses, connect, jittered
+from mpiboot.roles.attempts import NAME_PAUSE_S, Logins, Pauses, connect, jittered
 from mpiboot.runtime import resolve
 from mpiboot.runtime.resolve import NoNameError
+from mpiboot.runtime.within import within
 
 _LINE_EVERY_S = 5.0
+# A login that is under way when the wait fails: its worker shall hear of it, too.
+_LAST_LOGINS_S = 1.5
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
@@ -69,7 +72,9 @@ class Gathering:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
         self._count: int | None = None
+        self._answer = ""
         self._over = False
+        self._logins = Logins(approach.login, self._too_late)
         self.seen: dict[str, Seen] = {}
         self.leases: dict[str, Lease] = {}
         self.failures: dict[str, int] = {}
@@ -86,15 +91,20 @@ class Gathering:
 
     async def run(self) -> Decision:
         """Gather until GO or FAIL; the table of the hosts is in `seen` either way."""
+        go = False
         try:
             self._begin()
-            return await self._decide()
+            decision = await self._decide()
+            go = decision.verb is Verb.GO
+            return decision
         finally:
             self._bar.clear()
             self._over = True
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            if not go:
+                await self._logins.settle(_LAST_LOGINS_S)
 
     def _begin(self) -> None:
         match self._source:
@@ -113,12 +123,15 @@ class Gathering:
             self._changed.clear()
             seen = list(self.seen.values())
             terms = Terms(
-                expected=self._count, deadline_s=approach.deadline_s, strikes=approach.strikes
+                expected=self._count,
+                deadline_s=approach.deadline_s,
+                strikes=approach.strikes,
+                answer=self._answer,
             )
             decision = gather.decide(seen, terms, self.waited_s)
             if decision.verb is not Verb.WAIT:
                 return decision
-            text = gather.progress(seen, self._count, self.waited_s)
+            text = gather.progress(seen, terms, self.waited_s)
             ready = sum(one.reach.ready for one in seen)
             self._bar.draw(ready, self._count, text)
             if self._loop.time() >= next_line and not self._bar.shown:
@@ -131,7 +144,7 @@ class Gathering:
         if self._bar.shown:
             wait = min(wait, 1.0)
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), wait)
+            await within(wait, self._changed.wait())
 
     def _add(self, host: Host) -> None:
         self.seen[host.name] = Seen(host=host)
@@ -152,9 +165,11 @@ class Gathering:
         while True:
             try:
                 found = set(await resolve.lookup(named.name, self._approach.attempt_s))
-            except NoNameError:
+                self._answer = f"{named.name} has {len(found)} addresses"
+            except NoNameError as fault:
                 self._failed("no_name")
-                found = set()
+                self._answer = f"{named.name}: {Reach.NO_NAME.value} ({fault})"
+                found = known  # a resolver that stumbles must not cost us those who are ready
             if found != known:
                 unchanged_since, known = self._loop.time(), found
                 self._follow(found)
@@ -209,11 +224,9 @@ class Gathering:
         port = host.port or self._approach.port
         sock, address = await connect(addresses, port, pauses.connect_s)
         user = host.user or self._approach.user
-        login = await self._loop.run_in_executor(
-            None, client.login, sock, host.name, port, user, self._approach.login
-        )
+        login = await self._logins.login(host, sock, port, user)
         self._logged_in(host, login, address, port)
-        if login.reach is Reach.REFUSED:
+        if login.reach in (Reach.REFUSED, Reach.NO_ROUTE):
             await asyncio.sleep(pauses.login())
 
     def _is_here(self, name: str, addresses: list[str] | None) -> bool:
@@ -242,6 +255,14 @@ class Gathering:
             Seen(host=host, reach=login.reach, address=address, port=port, facts=login.facts),
         )
 
+    def _too_late(self, host: Host, lease: Lease) -> None:
+        """Keep the lease of a login that outlived the wait: its worker is released with the others."""
+        if host.name not in self.seen:
+            lease.close()
+            return
+        self.leases[host.name] = lease
+        lease.attach(lambda _message: None, lambda why: self._lost(host, why))
+
     def _arrive(self, host: Host, seen: Seen) -> None:
         self.seen[host.name] = replace(seen, ready_after_s=self.waited_s)
         logger.debug("%s: %s after %.2f s", host.name, seen.reach.value, self.waited_s)
@@ -264,7 +285,8 @@ class Gathering:
         self._failed(reach.name.lower())
         if before.reach is not reach:
             logger.debug("%s: %s %s", host.name, reach.value, detail)
-        self._changed.set()
+        if before.reach is not reach or reach.permanent:
+            self._changed.set()  # another "refused" changes nothing
 
     def _failed(self, kind: str) -> None:
         self.failures[kind] = self.failures.get(kind, 0) + 1

@@ -10,7 +10,7 @@ from typing import Any
 
 from mpiboot import platforms
 from mpiboot.errors import ConfigError, LaunchFailedError, MpibootError, NotReadyError
-from mpiboot.link import client, messages
+from mpiboot.link import client, messages, server
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
@@ -25,7 +25,7 @@ from mpiboot.plan.release import Over
 from mpiboot.platforms.protocol import Surroundings
 from mpiboot.report.progress import Bar
 from mpiboot.roles import gathering, installation
-from mpiboot.roles.agent import Agent
+from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.gathering import Approach, Gathering, Own
 from mpiboot.roles.installation import Installation
 from mpiboot.roles.launcher_view import LauncherView
@@ -55,7 +55,10 @@ class Launcher:
         """Bring one job from its start to its verdict; the workers always hear of it."""
         agent = self._agent
         pulse = asyncio.ensure_future(self._pulse())
+        probes = server.probes_only(lambda what: self._view.not_ready() if what == "ready" else "")
+        agent.report()
         try:
+            await probes.start(agent.directory / SOCKET)
             outcome = await self._attempt()
         except Exception as fault:  # noqa: BLE001 - the workers must hear of a fault of ours, too
             outcome = verdict.of_error(fault)
@@ -66,6 +69,7 @@ class Launcher:
         self._view.outcome = outcome
         agent.enter(Stage.ENDING)
         await self._release(outcome)
+        probes.stop()
         return outcome
 
     async def _pulse(self) -> None:
@@ -96,8 +100,10 @@ class Launcher:
         if decision.verb is Verb.FAIL:
             raise self._not_ready(decision)
         agent.enter(Stage.LAUNCHING)
-        plan, arranged = self._plan(decision, material, own, await installed)
-        return await self._launch(plan, arranged, await installed)
+        if not await agent.unless_stopped(installed):
+            return verdict.of_stop(agent.stop_signal or 15, "launching")
+        plan, arranged = self._plan(decision, material, own, installed.result())
+        return await self._launch(plan, arranged, installed.result())
 
     async def _gather(
         self,

@@ -28,6 +28,7 @@ from mpiboot.runtime.sshd import Sshd
 _LOGIN_S = 20.0
 _LOGIN_TRIES = 3
 _FACTS_S = 20.0
+_SHOWN = 20  # names of variables in one line of the log
 
 
 def default_port(settings: Settings) -> int:
@@ -94,7 +95,9 @@ class Service:
             agent.job_env, allow=settings.session_env_allow, deny=settings.session_env_deny
         )
         if left_out:
-            logger.info("not given to SSH sessions: %s", ", ".join(left_out))
+            more = f", and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
+            shown = ", ".join(left_out[:_SHOWN])
+            logger.info("not given to SSH sessions: %s%s", shown, more)
         program = [sys.executable, "-I", "-S", bridge.__file__, str(agent.directory / SOCKET)]
         terms = sshconf.ServerTerms(
             port=default_port(settings),

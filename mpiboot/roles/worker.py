@@ -21,6 +21,7 @@ from mpiboot.report import metrics
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.serving import Service, default_port
 from mpiboot.runtime import files, processes
+from mpiboot.runtime.within import within
 
 _SESSION_POLL_S = 1.0
 _DAEMONS = frozenset(dialect.DAEMON for dialect in DIALECTS)
@@ -68,6 +69,7 @@ class Worker:
     async def _become_ready(self) -> None:
         await self._link.start(self._agent.directory / SOCKET)
         self._not_ready = "no login to this container's sshd has worked yet"
+        self._agent.report()
         await self._service.start()
         self._not_ready = ""
         self._seen = replace(self._seen, ready_at=self._loop.time())
@@ -126,7 +128,7 @@ class Worker:
             times.append(self._loop.time() + _SESSION_POLL_S)
         wait = max(0.01, min(times) - self._loop.time()) if times else None
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(changed.wait(), wait)
+            await within(wait, changed.wait())
         changed.clear()
 
     def _count_sessions(self) -> None:

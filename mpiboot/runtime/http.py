@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
+from mpiboot.runtime.within import within
 
 _HEAD_LIMIT = 8192
 _TIMEOUT_S = 5.0
@@ -59,7 +60,7 @@ class HttpServer:
         self._clients += 1
         try:
             if self._clients <= _CLIENTS:
-                await asyncio.wait_for(self._answer(reader, writer), _TIMEOUT_S)
+                await within(_TIMEOUT_S, self._answer(reader, writer))
         except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, ValueError,
                 asyncio.LimitOverrunError):  # fmt: skip
             pass  # a probe that hangs up or talks nonsense is its own affair

@@ -38,10 +38,11 @@ def _record(number: int, _frame: FrameType | None) -> None:
 def install() -> None:
     """Give every catchable signal a recording handler, then unblock them all.
 
-    A signal that the parent set to be ignored (`nohup`, background jobs of a shell) stays ignored.
+    A signal that the parent set to be ignored (`nohup`, background jobs of a shell) stays ignored;
+    SIGXFSZ is ignored by the interpreter itself, so that tells nothing.
     """
     for number in CAUGHT:
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        if number == signal.SIGXFSZ or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _record)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, CAUGHT)
 

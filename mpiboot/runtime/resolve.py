@@ -6,6 +6,8 @@ import asyncio
 import ipaddress
 import socket
 
+from mpiboot.runtime.within import within
+
 
 class NoNameError(Exception):
     """The name does not resolve now; it may later."""
@@ -20,7 +22,7 @@ async def lookup(name: str, timeout_s: float) -> list[str]:
     loop = asyncio.get_running_loop()
     try:
         asked = loop.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-        found = await asyncio.wait_for(asked, timeout_s)
+        found = await within(timeout_s, asked)
     except socket.gaierror as fault:
         raise NoNameError(fault.strerror or "name does not resolve") from fault
     except asyncio.TimeoutError:

@@ -1,0 +1,68 @@
+"""Which host keys a known_hosts file vouches for, read as OpenSSH reads it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+
+_SSH_PORT = 22
+_REVOKED = "@revoked"
+
+
+def vouched(text: str, name: str, port: int) -> tuple[str, ...]:
+    """Return the keys that a host may show, each as `type base64`, in the file's order.
+
+    Several keys for one host, patterns with `*`, `?` and `!`, `[name]:port` and hashed names are
+    understood. A certificate authority vouches for certificates, which nobody shows here.
+
+    Args:
+        text: the file's text; what is no entry is passed over, as ssh does.
+        name: the host as the user named it.
+        port: the port of its sshd; a line without a port counts for any.
+    """
+    asked = {name.lower()} if port == _SSH_PORT else {name.lower(), f"[{name.lower()}]:{port}"}
+    good, revoked = [], set()
+    for line in text.splitlines():
+        marker, names, key = _entry(line)
+        if not _matches(names, asked):
+            continue
+        if marker == _REVOKED:
+            revoked.add(key)
+        elif not marker:
+            good.append(key)
+    return tuple(dict.fromkeys(key for key in good if key not in revoked))
+
+
+def _entry(line: str) -> tuple[str, str, str]:
+    """Split a line into its marker, names and key; names are empty where it is none."""
+    words = line.split()
+    marker = words.pop(0) if words and words[0].startswith("@") else ""
+    if len(words) < 3 or words[0].startswith("#"):
+        return marker, "", ""
+    return marker, words[0], f"{words[1]} {words[2]}"
+
+
+def _matches(names: str, asked: set[str]) -> bool:
+    if names.startswith("|1|"):
+        return any(_is_hash_of(names, one) for one in asked)
+    patterns = [pattern for pattern in names.lower().split(",") if pattern]
+    hits = [pattern for pattern in patterns if _fits(pattern.removeprefix("!"), asked)]
+    return bool(hits) and not any(pattern.startswith("!") for pattern in hits)
+
+
+def _fits(pattern: str, asked: set[str]) -> bool:
+    # Not fnmatch: in `[name]:port` the brackets stand for themselves.
+    regex = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."))
+    return any(regex.fullmatch(one) for one in asked)
+
+
+def _is_hash_of(names: str, asked: str) -> bool:
+    _, _, salt, digest = (*names.split("|"), "", "")[:4]
+    try:
+        key, expected = base64.b64decode(salt), base64.b64decode(digest)
+    except binascii.Error:
+        return False
+    return hmac.compare_digest(hmac.digest(key, asked.encode(), hashlib.sha1), expected)

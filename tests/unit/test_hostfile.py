@@ -1,0 +1,133 @@
+"""Hostfiles and host lists of every dialect become hosts, or one error that names each bad line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpiboot.errors import ConfigError
+from mpiboot.model.hosts import Enumerated, Host, Listed, parse_hostfile, parse_list, parse_source
+
+
+def hosts(text: str) -> list[Host]:
+    return list(parse_hostfile(text, "H").hosts)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("a", Host(name="a")),
+        ("a slots=2", Host(name="a", slots=2)),
+        ("a slots = 2", Host(name="a", slots=2)),
+        ("  a   slots=2  ", Host(name="a", slots=2)),
+        ("a slots=2 max_slots=4", Host(name="a", slots=2)),
+        ("a slots=2 max-slots=4", Host(name="a", slots=2)),
+        ("a:3", Host(name="a", slots=3)),
+        ("a.b.c:3", Host(name="a.b.c", slots=3)),
+        ("my_app_1 slots=1", Host(name="my_app_1", slots=1)),
+        ("10.0.0.7:2", Host(name="10.0.0.7", slots=2)),
+        ("[fd00::1]:2", Host(name="fd00::1", slots=2)),
+        ("[fd00::1] slots=2", Host(name="fd00::1", slots=2)),
+        ("fd00::1 slots=2", Host(name="fd00::1", slots=2)),
+        ("user@a:2", Host(name="a", slots=2, user="user")),
+        ("user@[fd00::1]:2", Host(name="fd00::1", slots=2, user="user")),
+        ("a slots=1 port=2222 user=mpi", Host(name="a", slots=1, port=2222, user="mpi")),
+        ("a slots=1 username=mpi # rack 3", Host(name="a", slots=1, user="mpi")),
+    ],
+)
+def test_a_line_of_any_dialect(line: str, expected: Host) -> None:
+    """Open MPI's and Hydra's ways of writing a host mean the same host."""
+    assert hosts(line) == [expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a:1\nb:1", "a:1\r\nb:1\r\n", "\ufeffa:1\nb:1\n", "# all\n\na:1 # one\n\n  \nb:1\n"],
+)
+def test_line_ends_comments_blanks_and_marks(text: str) -> None:
+    """CRLF, a missing last newline, comments, blank lines and a byte order mark do no harm."""
+    assert [host.name for host in hosts(text)] == ["a", "b"]
+
+
+def test_a_host_that_is_named_twice_adds_its_slots() -> None:
+    """As in `mpirun -H a,a`, each naming gives a slot or the slots that it states."""
+    assert hosts("a\na\nb slots=2\nB slots=3\n") == [
+        Host(name="a", slots=2),
+        Host(name="b", slots=5),
+    ]
+
+
+def test_a_host_with_no_slots_is_left_out() -> None:
+    """`slots=0` takes no part, as Open MPI reads it."""
+    assert [host.name for host in hosts("a slots=0\nb slots=1")] == ["b"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a slots=x", "a slots=-1", "a slots=1 slots=2", "a foo", "a foo=1", "-oProxyCommand=x", "a/b",
+     "[fd00::1", "a port=0", "a port=99999", "a:1:2:zz", "a user=-x", "ä", "a" * 300, "a slots=9e9"],
+)  # fmt: skip
+def test_a_bad_line_is_named_by_its_number(line: str) -> None:
+    """What cannot be read is an error with the line's number; nothing is guessed."""
+    with pytest.raises(ConfigError, match="line 2 "):
+        hosts(f"good:1\n{line}\n")
+
+
+def test_all_bad_lines_are_told_at_once() -> None:
+    """One error names every bad line."""
+    with pytest.raises(ConfigError) as caught:
+        hosts("a slots=x\nb:1\nc foo\n")
+    assert "line 1" in str(caught.value)
+    assert "line 3" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nobody\n", "a slots=0\n"])
+def test_an_empty_file_is_an_error(text: str) -> None:
+    """Some MPIs run everything on the launcher then; this is never what was meant."""
+    with pytest.raises(ConfigError, match="names no host"):
+        hosts(text)
+
+
+def test_host_list_and_dns_source() -> None:
+    """--hosts takes a list with slots, or a name to enumerate with a count."""
+    assert parse_list("a:2, b ,[::1]:3").hosts == (
+        Host(name="a", slots=2),
+        Host(name="b"),
+        Host(name="::1", slots=3),
+    )
+    assert parse_source("dns:worker", 3) == Enumerated(name="worker", count=3)
+    assert parse_source("dns:worker", 0) == Enumerated(name="worker", count=None)
+    with pytest.raises(ConfigError, match="not a DNS name"):
+        parse_source("dns:a b", 1)
+
+
+@given(st.text(max_size=200))
+def test_any_text_gives_hosts_or_a_clear_error(text: str) -> None:
+    """No text makes the parser raise anything but its own error, or lets a strange name through."""
+    for read in (lambda: parse_hostfile(text, "H"), lambda: parse_list(text)):
+        try:
+            listed = read()
+        except ConfigError as fault:
+            assert "\n" not in str(fault)
+            continue
+        assert isinstance(listed, Listed)
+        for host in listed.hosts:
+            assert not host.name.startswith("-")
+            assert not set(host.name) & set(" \t\n\"'$;#")
+            assert host.slots is None or host.slots > 0
+
+
+names = st.from_regex(r"[a-z][a-z0-9-]{0,20}[a-z0-9]", fullmatch=True)
+
+
+@given(
+    st.lists(
+        st.tuples(names, st.integers(1, 1000)), min_size=1, max_size=20, unique_by=lambda t: t[0]
+    )
+)
+def test_what_is_written_is_read_back(pairs: list[tuple[str, int]]) -> None:
+    """Both common dialects round-trip."""
+    wanted = [Host(name=name, slots=slots) for name, slots in pairs]
+    assert hosts("".join(f"{n} slots={s}\n" for n, s in pairs)) == wanted
+    assert hosts("".join(f"{n}:{s}\r\n" for n, s in pairs)) == wanted

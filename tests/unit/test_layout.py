@@ -1,0 +1,95 @@
+"""Order, names and slots of the hostfile follow from what answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpiboot.errors import ConfigError, ExitCode
+from mpiboot.model.facts import Facts
+from mpiboot.model.hosts import Host
+from mpiboot.mpi.protocol import Node
+from mpiboot.plan.gather import Reach, Seen
+from mpiboot.plan.layout import arrange, node_name
+
+
+def ready(
+    name: str, *, slots: int | None = None, facts: Facts | None = None, here: bool = False
+) -> Seen:
+    return Seen(
+        host=Host(name=name, slots=slots),
+        reach=Reach.READY,
+        address="10.0.0.9",
+        facts=facts,
+        here=here,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "here", "node"),
+    [
+        ("w1", "10.0.0.1", False, "w1"),
+        ("w-1.job.ns.svc", "10.0.0.1", False, "w-1.job.ns.svc"),
+        ("10.0.0.1", "10.0.0.1", False, "10.0.0.1"),
+        ("my_app_1", "10.0.0.1", False, "10.0.0.1"),
+        ("fd00::1", "fd00::1", False, "node-fd00-0000-0000-0000-0000-0000-0000-0001"),
+        ("me.job.ns.svc", "", True, "me"),
+        ("127.0.0.1", "", True, "me"),
+    ],
+)
+def test_the_name_that_mpirun_sees(name: str, address: str, here: bool, node: str) -> None:
+    """Legal names stay; what ORTE refuses or crashes on is replaced; this container is itself."""
+    assert node_name(name, address, "me", here=here) == node
+
+
+def test_slots_given_beat_the_setting_beat_the_facts() -> None:
+    """Each place says where its slots come from."""
+    facts = Facts(cpus=3.5)
+    gpus = Facts(cpus=8, gpus=4)
+
+    auto = arrange(
+        [ready("a", slots=5, facts=facts), ready("b", facts=facts), ready("c", facts=gpus), ready("d")],
+        own_hostname="me", slots="auto", np=0,
+    )  # fmt: skip
+
+    assert [place.slots for place in auto.places] == [5, 3, 4, 1]
+    assert [place.why for place in auto.places] == [
+        "given with the host",
+        "3.5 CPUs by quota and cpuset",
+        "visible GPUs",
+        "plain sshd says nothing of its CPUs",
+    ]
+    fixed = arrange(
+        [ready("a", slots=5), ready("b", facts=gpus)], own_hostname="me", slots="2", np=0
+    )
+    assert [place.slots for place in fixed.places] == [5, 2]
+
+
+def test_np_defaults_to_all_slots() -> None:
+    """Without -np every slot gets a rank."""
+    layout = arrange(
+        [ready("a", slots=2), ready("b", slots=3)], own_hostname="me", slots="auto", np=0
+    )
+    assert layout.np == layout.total_slots == 5
+    assert layout.nodes == [Node(name="a", slots=2), Node(name="b", slots=3)]
+
+
+def test_more_ranks_than_slots_is_refused_with_the_table() -> None:
+    """78, and the table tells who has how many, and why."""
+    with pytest.raises(ConfigError) as caught:
+        arrange([ready("a", slots=2)], own_hostname="me", slots="auto", np=3)
+    assert caught.value.code == ExitCode.CONFIG
+    assert "3 ranks are wanted, but the workers have 2 slots" in str(caught.value)
+    assert "a  slots 2 (given with the host)" in str(caught.value)
+
+
+def test_this_container_has_no_address_to_log_in_to() -> None:
+    """Its own line needs no ssh."""
+    (place,) = arrange([ready("me", slots=1, here=True)], own_hostname="me", slots="1", np=0).places
+    assert (place.address, place.node) == ("", "me")
+
+
+def test_nodes_in_messages_get_their_names_back() -> None:
+    """People read the name that they gave."""
+    layout = arrange([ready("my_app_1", slots=1)], own_hostname="me", slots="1", np=0)
+    assert layout.name_of("10.0.0.9") == "my_app_1"
+    assert layout.name_of("stranger") == "stranger"

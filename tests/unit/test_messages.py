@@ -1,0 +1,96 @@
+"""The link's lines are read back as written; whatever else arrives is no message."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpiboot.link import messages
+from mpiboot.link.messages import Message
+from mpiboot.model.facts import Facts, from_json
+from mpiboot.plan.release import Over
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(st.integers(0, 255), st.booleans(), st.booleans())
+def test_over_round_trips(code: int, final: bool, ran: bool) -> None:
+    """The end of an attempt arrives as it was sent."""
+    over = Over(code=code, final=final, ran=ran)
+    got = messages.decode(messages.over_message(over).encode())
+    assert got is not None
+    assert messages.read_over(got) == over
+
+
+def test_facts_round_trip() -> None:
+    """What a worker says of itself arrives whole."""
+    facts = Facts(
+        hostname="w1", addresses=("10.0.0.1", "fd00::1"), cpus=1.5, gpus=2, memory_bytes=1 << 34,
+        shm_bytes=1 << 26, nofile=-1, memlock_bytes=65536, mpi="mpirun (Open MPI) 4.1.4",
+        path="/opt/ü/bin:/bin", ld_library_path="/l", version="0.1.0",
+    )  # fmt: skip
+    line = messages.facts_message(facts).encode()
+    assert line.count(b"\n") == 1
+    got = messages.decode(line)
+    assert got is not None
+    assert messages.read_facts(got) == facts
+    assert facts.auto_slots == 2
+    assert Facts(cpus=0.5).auto_slots == 1
+
+
+@given(st.dictionaries(st.sampled_from([*Facts().to_json(), "other"]), json_values))
+def test_any_facts_are_bounded(data: dict[str, object]) -> None:
+    """A worker's words are checked: wrong types and sizes are left out, never passed on."""
+    facts = from_json(data)
+    assert 0 <= facts.cpus <= 100_000
+    assert 0 <= facts.gpus <= 1024
+    assert len(facts.hostname) <= 255
+    assert facts.hostname.isprintable()
+    assert all(isinstance(one, str) for one in facts.addresses)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_a_message_or_none(line: bytes) -> None:
+    """No bytes raise."""
+    got = messages.decode(line)
+    assert got is None or got.kind in messages.KINDS
+    assert isinstance(messages.foreign_version(line), str)
+
+
+@given(json_values)
+def test_any_json_is_a_message_or_none(value: object) -> None:
+    """No JSON raises, and no field of a wrong type gets through."""
+    line = json.dumps(value).encode()
+    assert messages.decode(line) is None or isinstance(value, dict)
+    message = Message(kind=messages.OVER, body=value if isinstance(value, dict) else {})
+    messages.read_over(message)
+    messages.read_facts(message)
+    assert isinstance(message.text("launcher"), str)
+
+
+def test_another_version_is_told_from_junk() -> None:
+    """Unlike versions are named; a line of no version is just junk."""
+    assert messages.foreign_version(b'{"v":2,"kind":"hello"}') == "2"
+    assert messages.foreign_version(Message(kind=messages.BEAT).encode()) == ""
+    assert messages.foreign_version(b"hello") == ""
+    assert messages.decode(b'{"v":2,"kind":"hello"}') is None
+
+
+@pytest.mark.parametrize("body", [{}, {"code": True, "final": True, "ran": True},
+                                  {"code": 256, "final": True, "ran": True},
+                                  {"code": 1, "final": 1, "ran": True}])  # fmt: skip
+def test_a_broken_end_is_no_end(body: dict[str, object]) -> None:
+    """A worker does not leave on a message that it cannot read."""
+    assert messages.read_over(Message(kind=messages.OVER, body=body)) is None
+
+
+def test_a_line_that_is_too_long_is_no_message() -> None:
+    """Memory is bounded by the longest line."""
+    assert messages.decode(Message(kind=messages.BEAT, body={"x": "a" * 70000}).encode()) is None

@@ -1,0 +1,116 @@
+"""Evidence decides, not mpirun's status alone."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpiboot.errors import ConfigError, ExitCode, NotReadyError
+from mpiboot.model.outcome import Fault, Outcome
+from mpiboot.mpi import openmpi4
+from mpiboot.plan import verdict
+from mpiboot.plan.layout import Layout, Place
+from mpiboot.plan.verdict import Evidence, Lost
+
+PLACE = Place(name="my_w_1", node="10.0.0.1", slots=2, address="10.0.0.1", port=22, user="", why="")
+LAYOUT = Layout(places=(PLACE,), np=2)
+KILLED = (
+    "mpirun noticed that process rank 1 with PID 61 on node 10.0.0.1 exited on signal 9 (Killed)."
+)
+NO_START = "ORTE was unable to reliably start one or more daemons.\n"
+
+
+def judge(
+    code: int,
+    *,
+    stderr: str = "",
+    lost: tuple[Lost, ...] = (),
+    stop: int | None = None,
+    leased: int = 1,
+) -> Outcome:
+    evidence = Evidence(
+        code=code, stop_signal=stop, stderr=stderr, lost=lost, leased=leased, workers=1
+    )
+    return verdict.judge(evidence, openmpi4, LAYOUT)
+
+
+def test_success_is_success() -> None:
+    """0, nothing lost: 0."""
+    outcome = judge(0)
+    assert (outcome.code, outcome.fault, outcome.ran) == (0, Fault.NONE, True)
+
+
+def test_the_jobs_code_passes_through() -> None:
+    """A code that no evidence contradicts is the job's own."""
+    for code in (1, 2, 7, 32, 64, 255):
+        outcome = judge(code)
+        assert (outcome.code, outcome.fault) == (code, Fault.USER)
+
+
+def test_the_first_failing_rank_is_named_by_the_users_name_for_its_host() -> None:
+    """People read `my_w_1`, not the address that mpirun was given."""
+    outcome = judge(137, stderr=KILLED)
+    assert outcome.code == 137
+    assert outcome.message == "rank 1 on my_w_1 was killed by signal 9"
+    assert outcome.failures[0].host == "my_w_1"
+
+
+def test_a_kill_without_words_suggests_memory() -> None:
+    """SIGKILL is most often the OOM killer's."""
+    assert "out of memory?" in judge(137).message
+
+
+def test_false_success_is_impossible() -> None:
+    """Mpirun says 0, a worker was lost: 243, and the worker is named."""
+    outcome = judge(0, lost=(Lost(host="w2", why="silent for 15 s"),))
+    assert outcome.code == ExitCode.FALSE_SUCCESS
+    assert "w2 was lost: silent for 15 s" in outcome.message
+
+
+def test_a_lost_worker_is_the_root_cause() -> None:
+    """What mpirun says afterwards comes second."""
+    outcome = judge(255, stderr=KILLED, lost=(Lost(host="w2", why="gone"),))
+    assert outcome.code == ExitCode.WORKER_LOST
+    assert outcome.failures[0].host == "w2"
+    assert outcome.failures[1].rank == 1
+
+
+def test_daemons_that_did_not_start() -> None:
+    """242, and no rank ran."""
+    outcome = judge(255, stderr=NO_START)
+    assert (outcome.code, outcome.ran) == (ExitCode.LAUNCH_FAILED, False)
+
+
+def test_a_stop_is_told_by_its_signal() -> None:
+    """Whatever mpirun made of it, the code is 128 + n."""
+    outcome = judge(1, stop=15, lost=(Lost(host="w2", why="gone"),))
+    assert (outcome.code, outcome.fault) == (143, Fault.SIGNAL)
+
+
+def test_plain_workers_cannot_testify_and_that_is_said() -> None:
+    """No evidence is not the same as good evidence."""
+    assert any("plain sshd" in line for line in judge(0, leased=0).evidence)
+
+
+def test_faults_of_the_agent_keep_their_codes() -> None:
+    """An error's class owns the code; a bug is 250."""
+    assert verdict.of_error(ConfigError("x")).code == ExitCode.CONFIG
+    assert verdict.of_error(NotReadyError("x")).fault is Fault.INFRASTRUCTURE
+    assert verdict.of_error(KeyError("x")).code == ExitCode.INTERNAL
+    assert verdict.of_stop(15, "waiting").code == 143
+
+
+@given(
+    st.integers(0, 255), st.text(max_size=300), st.lists(st.text(min_size=1, max_size=9), max_size=3),
+    st.one_of(st.none(), st.sampled_from([1, 2, 3, 15])),
+)  # fmt: skip
+def test_a_recorded_failure_never_becomes_0(
+    code: int, stderr: str, lost: list[str], stop: int | None
+) -> None:
+    """Neither a lost worker nor a stop nor a status ends as success."""
+    outcome = judge(code, stderr=stderr, lost=tuple(Lost(host=h, why="x") for h in lost), stop=stop)
+    if code or lost or stop is not None:
+        assert outcome.code != 0
+    else:
+        assert outcome.code == 0
+    assert outcome.message
