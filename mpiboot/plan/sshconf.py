@@ -151,10 +151,13 @@ def known_hosts(keys: Sequence[str], places: Sequence[Place] = (), given: str = 
 
 
 def _set_env(environment: Mapping[str, str]) -> list[str]:
-    """Render one SetEnv line; sshd ignores a second one."""
-    if not environment:
-        return []
-    words = (_quoted(f"{name}={value}") for name, value in sorted(environment.items()))
+    """Render one SetEnv line; sshd ignores a second one.
+
+    A bash that ssh starts reads ~/.bashrc unless it is a shell within a shell. There it would print
+    into the job's output, cost its time at each login, or end the session before MPI's daemon runs.
+    """
+    whole = {**environment, "SHLVL": "1"}
+    words = (_quoted(f"{name}={value}") for name, value in sorted(whole.items()))
     return ["SetEnv " + " ".join(words)]
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks: mpiboot beside its baseline, interleaved, in one run."""
