@@ -17,7 +17,11 @@ import pytest
 
 from tests.helpers.eventually import eventually
 
+# <linux/prctl.h>, <linux/sched.h>, <linux/mount.h>
 _PR_SET_CHILD_SUBREAPER = 36
+_NEW_MOUNT = 0x20000
+_BIND, _REC_PRIVATE = 4096, 16384 | 1 << 18
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def children() -> list[str]:
@@ -60,12 +64,13 @@ class Plain:
             self._path(number, "log").open("wb") as log,
         ):
             popen = subprocess.Popen(
-                [*_hiding_bashrc(), *argv],
+                argv,
                 env={"PATH": os.environ["PATH"], **(env or {})},
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=out,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=_hide_bashrc,  # noqa: PLW1509 - no thread is about that holds a lock
             )
         self.running.append(popen)
         return popen
@@ -99,14 +104,13 @@ class Plain:
 @pytest.fixture
 def plain(tmp_path: Path) -> Iterator[Plain]:
     """Plain children; the test itself adopts what they leave behind, and kills it afterwards."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    assert _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     made = Plain(tmp_path)
     try:
         yield made
     finally:
         _end_all(made)
-        libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
         for popen in made.running:
             popen.poll()
             if popen.stdin is not None:
@@ -114,16 +118,13 @@ def plain(tmp_path: Path) -> Iterator[Plain]:
             print(f"--- {popen.args!r} ({popen.returncode})\n{made.log(popen)}")  # noqa: T201
 
 
-def _hiding_bashrc() -> tuple[str, ...]:
-    """Return words before a command that cover .bashrc: this machine's may do anything at a login.
-
-    They exec, so the PID stays.
-    """
+def _hide_bashrc() -> None:
+    """Cover .bashrc in a mount namespace of our own: this machine's may do anything at a login."""
     path = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".bashrc"
-    if os.getuid() != 0 or not path.is_file():
-        return ()
-    script = f'mount --bind /dev/null {path} && exec "$@"'
-    return ("unshare", "--mount", "sh", "-c", script, "sh")
+    if os.getuid() == 0 and path.is_file():
+        assert _libc.unshare(_NEW_MOUNT) == 0
+        assert _libc.mount(b"none", b"/", None, ctypes.c_ulong(_REC_PRIVATE), None) == 0
+        assert _libc.mount(b"/dev/null", bytes(path), None, ctypes.c_ulong(_BIND), None) == 0
 
 
 def _end_all(plain: Plain) -> None:

@@ -52,11 +52,12 @@ def test_words_that_only_newer_sshds_know() -> None:
 
 
 def test_one_setenv_line() -> None:
-    """Sshd ignores a second SetEnv line, so all variables stand in one, and none makes none."""
+    """A second SetEnv line is ignored, so all stand in one; SHLVL keeps bash from its rc file."""
     text = sshconf.sshd_config(replace(TERMS, environment={"B": 'x "y" \\z', "A": "1 2"}))
     (line,) = [line for line in text.splitlines() if line.startswith("SetEnv")]
-    assert line == 'SetEnv "A=1 2" "B=x \\"y\\" \\\\z"'
-    assert "SetEnv" not in sshconf.sshd_config(TERMS)
+
+
+    assert line == 'SetEnv "A=1 2" "B=x \\"y\\" \\\\z" "SHLVL=1"'
 
 
 def test_ssh_config_pins_each_place() -> None:
@@ -89,9 +90,10 @@ def test_this_container_needs_no_ssh() -> None:
 def test_no_value_can_add_a_line(env: dict[str, str]) -> None:
     """A variable's value stays inside its quotes, whatever it holds."""
     text = sshconf.sshd_config(replace(TERMS, environment=env))
-    assert len(text.split("\n")) == len(sshconf.sshd_config(TERMS).split("\n")) + 1
+    assert len(text.split("\n")) == len(sshconf.sshd_config(TERMS).split("\n"))
     (line,) = [line for line in text.split("\n") if line.startswith("SetEnv ")]
-    assert _split(line.removeprefix("SetEnv ")) == [f"{k}={v}" for k, v in sorted(env.items())]
+    wanted = sorted({**env, "SHLVL": "1"}.items())
+    assert _split(line.removeprefix("SetEnv ")) == [f"{k}={v}" for k, v in wanted]
 
 
 def _split(text: str) -> list[str]:
