@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .SILENT:
 .NOTPARALLEL:
-.PHONY: help setup demo test check images unit process docker engine clean
+.PHONY: help setup demo test check images unit process docker bench engine clean
 
 PYTHON ?= /usr/bin/python3
 ARGS ?=
@@ -53,6 +53,10 @@ images: engine ## Build mpiboot/<stack>:dev and mpiboot/<stack>-test:dev
 
 engine:
 	.ci/engine start
+
+bench: $(DEV) ## Benchmarks beside their baselines; ARGS="-n 9 job-4"
+	.ci/packages $(JOB)
+	$(BIN)/python -m bench $(ARGS)
 
 clean: ## Remove .venv, caches and build files; images stay
 	rm -rf .venv .build dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

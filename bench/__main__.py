@@ -112,15 +112,17 @@ def measure(name: str, pairs: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as directory, bench(Path(directory)) as box:
         counted = [one(box) for _ in range(pairs + 1)][1:]
     first, second = [a for a, _ in counted], [b for _, b in counted]
-    return {
+    result: dict[str, object] = {
         "name": name,
         "pairs": pairs,
         "load": round(os.getloadavg()[0], 2),
         ours: _spread(first),
         theirs: _spread(second),
-        "difference": _spread([a - b for a, b in counted]),
-        "ratio": _spread([a / b for a, b in counted]),
     }
+    if not name.startswith("react"):  # there the second figure is context, not a baseline
+        result["difference"] = _spread([a - b for a, b in counted])
+        result["ratio"] = _spread([a / b for a, b in counted])
+    return result
 
 
 def _spread(values: list[float]) -> dict[str, float]:

@@ -41,6 +41,7 @@ class Worker:
         )
         self._not_ready = "starting"
         self._contacted = False
+        self._running = False
         self._service = Service(agent, on_login=self._login, on_fail=self._sshd_gone)
         self._link = LinkServer(
             Callbacks(
@@ -78,6 +79,12 @@ class Worker:
         files.write(self._ready_file, "ready\n", mode=0o644)
         logger.info("ready on port %s", default_port(self._settings))
         self._agent.enter(Stage.READY)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Show the job's stage; a quick launcher starts it before this worker's own proof is done."""
+        if not self._not_ready:
+            self._agent.enter(Stage.RUNNING if self._running else Stage.READY)
 
     @property
     def _ready_file(self) -> Path:
@@ -170,14 +177,18 @@ class Worker:
                 self._seen = replace(self._seen, over=over)
                 lease.send(Message(kind=messages.BYE))
                 self._agent.changed.set()
-        elif message.kind == messages.PHASE and message.text("stage") == Stage.RUNNING.value:
-            self._agent.enter(Stage.RUNNING)
+        elif message.kind == messages.PHASE:
+            self._running = message.text("stage") == Stage.RUNNING.value
+            self._follow()
 
     def _closed(self, lease: Lease, reason: str) -> None:
         now = self._loop.time()
         self._seen = replace(self._seen, leases=len(self._link.leases), silent_since=now)
         if self._seen.over is None and not self._not_ready:
             logger.warning("the lease of launcher %s is lost: %s", lease.launcher, reason)
+        if not self._link.leases and (self._seen.over is None or not self._seen.over.final):
+            self._running = False
+            self._follow()
         self._agent.changed.set()
 
     async def _drain(self) -> None:

@@ -33,6 +33,13 @@ from tests.helpers.eventually import eventually
 MPIBOOT = (sys.executable, "-I", "-m", "mpiboot")
 PROGRAMS = Path(__file__).with_name("programs")
 PYTHON = "/usr/bin/python3"  # the one that has mpi4py
+# An empty home: rc files of this machine would take part in every session (and may wait for locks).
+HOME = "/root:mode=755"
+NEEDED = (
+    Path(__file__).parents[2],
+    Path(sys.prefix),
+    Path(sys.base_prefix),
+)  # what agents are made of
 SECRET_IN_POD = "/run/secrets/mpiboot"  # a path
 GONE_S = 30.0  # after the launcher's end everybody has gone within this time
 JOB_NAMES = ("mpirun", "orterun", "orted", "prted", "mpiexec", "hydra")
@@ -141,7 +148,7 @@ class Agents:
         return self._cluster
 
     def start(self, name: str, argv: Sequence[str], *, stdin: Stream = None, **spec: Any) -> Agent:
-        """Start any program as PID 1 of a pod.
+        """Start any program as PID 1 of a pod, with an empty home.
 
         Args:
             name: of the pod.
@@ -150,6 +157,8 @@ class Agents:
             spec: further fields of PodSpec: env, binds, tmpfs, aliases, listed, uid, blocked, …
         """
         number = len(self.all)  # a pod's name may come twice, its files may not
+        spec["tmpfs"] = (HOME, *spec.get("tmpfs", ()))
+        spec["binds"] = (*_needed_below(spec["tmpfs"]), *spec.get("binds", ()))
         out, log, status = (
             self._directory / f"{name}-{number}.{kind}" for kind in ("out", "log", "status.json")
         )
@@ -262,6 +271,16 @@ def agents(cluster: Cluster, tmp_path: Path) -> Iterator[Agents]:
         code = agent.pod.poll()
         argv = shlex.join(agent.pod.spec.argv)
         print(f"--- {agent.name} ({'runs' if code is None else code}): {argv}\n{agent.log}")  # noqa: T201
+
+
+def _needed_below(tmpfs: Sequence[str]) -> list[Bind]:
+    """Show again what lies below a place that a tmpfs covers: this repository may be in a home."""
+    covered = [target.partition(":")[0] for target in tmpfs]
+    return [
+        Bind(source=str(path), target=str(path))
+        for path in dict.fromkeys(NEEDED)
+        if any(path.is_relative_to(place) for place in covered)
+    ]
 
 
 def program(name: str, *words: str) -> tuple[str, ...]:

@@ -15,8 +15,6 @@ from tests.helpers.agents import PYTHON, Agent, Agents, program
 SHOW_ENV = program("showenv.py")
 RING = program("ring.py")
 PATH = BASE_ENVIRONMENT["PATH"]
-# An empty home: no rc file of this machine adds to a session's environment.
-HOME = "/root:mode=700"
 MPI_PROGRAMS = ("orte", "mpirun", "mpiexec")
 
 
@@ -40,8 +38,8 @@ def ranks_environments(agents: Agents, *options: str, **spec: Any) -> dict[str, 
 def test_env_01_the_containers_environment_reaches_ranks(agents: Agents) -> None:
     """A rank has its own container's variables and PATH, and those that the launcher exports."""
     own = {"FOO": "bar", "PATH": f"/opt/x/bin:{PATH}"}
-    agents.worker("w1", env=own, tmpfs=(HOME,))
-    agents.worker("w2", tmpfs=(HOME,))
+    agents.worker("w1", env=own)
+    agents.worker("w2")
     found = ranks_environments(agents, "-x", "BAZ", env={"BAZ": "1"})
     assert found["w1"]["FOO"] == "bar"
     assert found["w1"]["PATH"].startswith("/opt/x/bin:")
@@ -79,7 +77,7 @@ def moved_mpi(directory: Path) -> dict[str, Any]:
     prefix = Bind(source=str(home.parent), target="/opt/ompi")
     return {
         "env": {"PATH": f"/opt/ompi/bin:{PATH}"},
-        "tmpfs": ("/opt", HOME),
+        "tmpfs": ("/opt",),
         "binds": (*without_mpi(directory), prefix),
     }
 
@@ -125,7 +123,7 @@ def test_env_03_libraries_of_the_daemon(agents: Agents, tmp_path: Path) -> None:
     worker = agents.worker(
         "w1",
         env={"LD_LIBRARY_PATH": "/opt/l"},
-        tmpfs=("/opt", HOME),
+        tmpfs=("/opt",),
         binds=(
             Bind(source=str(away), target="/opt/l"),
             Bind(source=str(empty), target=str(library)),
@@ -156,7 +154,7 @@ NASTY = {
 def test_env_values_arrive_byte_for_byte(agents: Agents) -> None:
     """Quotes, backslashes, dollars, semicolons, blanks, UTF-8, 100 kB, 800 more: nothing is lost."""
     many = {f"VARIABLE_{number}": f"value {number}" for number in range(800)}
-    agents.worker("w1", env={**NASTY, **many}, tmpfs=(HOME,))
+    agents.worker("w1", env={**NASTY, **many})
     found = ranks_environments(agents)["w1"]
     assert {name: found.get(name) for name in NASTY} == NASTY
     assert {name: found.get(name) for name in many} == many
@@ -177,7 +175,7 @@ def service_links(count: int) -> dict[str, str]:
 def test_env_more_variables_than_sshd_can_carry(agents: Agents) -> None:
     """In a namespace of 200 Services a worker works; what the user set arrives, the links do not."""
     own = {"MASTER_PORT": "1234", "ZZZ": "last"}
-    worker = agents.worker("w1", env={**service_links(200), **own}, tmpfs=(HOME,))
+    worker = agents.worker("w1", env={**service_links(200), **own})
     found = ranks_environments(agents)["w1"]
     assert {name: found.get(name) for name in own} == own
     assert [name for name in found if name.startswith("SVC_")] == []
@@ -226,7 +224,7 @@ def test_env_denied_variables_stay_out(agents: Agents) -> None:
 
 def test_env_reaches_plain_commands_too(agents: Agents) -> None:
     """Any session that a worker serves has its environment, not only MPI's ranks."""
-    worker = agents.worker("w1", env={"FOO": "bar"}, tmpfs=(HOME,))
+    worker = agents.worker("w1", env={"FOO": "bar"})
     worker.until_ready()
     ssh = ["ssh", "-F", "/run/mpiboot/worker/loopback_config", "loopback", PYTHON, "-c"]
     done = worker.pod.exec([*ssh, "'import os; print(os.environ[\"FOO\"])'"])

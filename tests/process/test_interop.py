@@ -99,11 +99,11 @@ def test_plain_mpirun_with_mpiboot_workers(agents: Agents, tmp_path: Path) -> No
     keys = make_key_directory(tmp_path / "keys")
     grace_s = 1.0
     options = ("--retry-grace", str(grace_s))
-    workers = agents.workers(2, *options, env=key_env(keys), tmpfs=("/root:mode=700",))
+    workers = agents.workers(2, *options, env=key_env(keys))
     for worker in workers:
         worker.until_ready()
     home = Bind(source=str(keys), target="/root/.ssh")
-    client = agents.start("client", REAPING, tmpfs=("/root:mode=700",), binds=(home,))
+    client = agents.start("client", REAPING, binds=(home,))
     scan = "ssh-keyscan w1 w2 >/root/.ssh/known_hosts"
     assert client.pod.exec(["sh", "-c", scan]).returncode == 0
     mpirun = ["mpirun", "--allow-run-as-root", "--host", "w1,w2"]

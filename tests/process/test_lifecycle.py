@@ -212,6 +212,7 @@ def test_failed_attempt_keeps_the_workers(agents: Agents) -> None:
     first = agents.launcher("sh", "-c", "exit 3", options=["--no-failure-is-final", *QUICK])
     assert first.wait() == 3
     agents.assert_global(stay=workers)
+    workers[0].until_stage("ready", 2)
     assert workers[0].pod.exec(["curl", "-sS", "localhost:9650/readyz"]).stdout == "ready\n"
     second = agents.launcher("true", hosts="w1:1", options=["--no-failure-is-final"])
     assert second.wait() == 0

@@ -65,7 +65,6 @@ def test_name_10_a_read_only_ssh_directory(agents: Agents, tmp_path: Path) -> No
     keys = make_key_directory(tmp_path / "keys")
     pod: dict[str, Any] = {
         "env": {"MPIBOOT_SECRET_FILE": None},
-        "tmpfs": ("/root:mode=700",),
         "binds": (Bind(source=str(keys), target="/root/.ssh", read_only=True),),
     }
     before = {path.name: path.read_bytes() for path in keys.iterdir()}

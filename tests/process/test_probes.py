@@ -139,6 +139,30 @@ def test_worker_whose_sshd_lets_nobody_in_is_never_ready(agents: Agents, tmp_pat
     agents.assert_global()
 
 
+def test_job_that_is_quicker_than_the_proof(agents: Agents, tmp_path: Path) -> None:
+    """A launcher may start its job while the worker still proves its login; both then show it."""
+    gate = tmp_path / "gate"
+    slow = tmp_path / "bin" / "ssh"
+    slow.parent.mkdir()
+    slow.write_text(
+        f'#!/bin/sh\nuntil test -e {gate}; do sleep 0.02; done\nexec /usr/bin/ssh "$@"\n'
+    )
+    slow.chmod(0o755)
+    path = f"{slow.parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    worker = agents.worker("w1", env={"PATH": path})
+    job = f"until test -e {tmp_path}/go-on; do sleep 0.02; done"
+    launcher = agents.launcher("sh", "-c", job)
+    launcher.until_stage("running")
+    assert readiness(worker) == (False, UNPROVEN)
+    assert worker.status["stage"] == "starting"
+    gate.touch()
+    worker.until_stage("running")
+    (tmp_path / "go-on").touch()
+    assert launcher.wait() == 0
+    agents.assert_global()
+    _assert_told(worker, ["starting", "ready", "running", "ending", "ended"])
+
+
 def test_http_answers_get_and_head_only(agents: Agents) -> None:
     """The pages are read-only; what does not exist is 404; nonsense ends the connection only."""
     (worker,) = agents.workers(1)

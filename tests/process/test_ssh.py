@@ -22,15 +22,14 @@ FOREVER = ("sleep", "infinity")
 FOREIGN_GID = 1337
 SSHD_CONFIG = "/run/mpiboot/worker/sshd_config"
 NO_SECRET = {"MPIBOOT_SECRET_FILE": None}
-HOME = "/root:mode=700"
 USER = 1000
 
 
-def keys_at(source: Path, target: str, home: str = HOME) -> dict[str, Any]:
-    """Lay out a pod with a key directory somewhere below an empty home."""
+def keys_at(source: Path, target: str, *tmpfs: str) -> dict[str, Any]:
+    """Lay out a pod with a key directory at some place, as a read-only mount."""
     return {
         "env": NO_SECRET,
-        "tmpfs": (home,),
+        "tmpfs": tmpfs,
         "binds": (Bind(source=str(source), target=target, read_only=True),),
     }
 
@@ -179,7 +178,7 @@ def test_ssh_03_a_secret_volume(agents: Agents, tmp_path: Path) -> None:
     volume.chmod(0o1777)
     pod = keys_at(volume, "/mnt/keys", "/mnt")
     link = ("sh", "-c", 'ln -s /mnt/keys "$HOME/.ssh" && exec "$@"', "link", *MPIBOOT)
-    pod = {**pod, "env": {}, "tmpfs": (HOME, "/mnt")}
+    pod["env"] = {}
     worker = agents.start("w1", (*link, "worker"), **pod)
     assert strict_modes(worker) == "yes"
     launcher = agents.start("launcher", (*link, "launcher", "-H", "w1:1", "--", *RING), **pod)
@@ -255,7 +254,7 @@ def test_ssh_18_home_is_not_the_passwd_home(agents: Agents, tmp_path: Path) -> N
     """Keys below $HOME are found although the passwd entry names another home."""
     keys = make_key_directory(tmp_path / "keys")
     pod = keys_at(keys, "/home/j/.ssh", "/home")
-    pod = {**pod, "tmpfs": ("/home", HOME), "env": {**NO_SECRET, "HOME": "/home/j"}}
+    pod["env"] = {**NO_SECRET, "HOME": "/home/j"}
     agents.worker("w1", **pod)
     assert_job_runs(agents, **pod)
 
@@ -303,7 +302,7 @@ def refused(agents: Agents, role: str, **pod: Any) -> str:
 @pytest.mark.parametrize("role", ROLES)
 def test_no_key_material(agents: Agents, role: str) -> None:
     """Without any key, the role says where it looked and how to make a secret."""
-    said = refused(agents, role, env=NO_SECRET, tmpfs=(HOME,))
+    said = refused(agents, role, env=NO_SECRET)
     assert "/root/.ssh" in said
     assert "mpiboot keygen" in said
 

@@ -56,7 +56,6 @@ def test_one_setenv_line() -> None:
     text = sshconf.sshd_config(replace(TERMS, environment={"B": 'x "y" \\z', "A": "1 2"}))
     (line,) = [line for line in text.splitlines() if line.startswith("SetEnv")]
 
-
     assert line == 'SetEnv "A=1 2" "B=x \\"y\\" \\\\z" "SHLVL=1"'
 
 
