@@ -1,24 +1,43 @@
-"""Pods for benchmarks: agents, bare sshd, and the clocks that they are read by."""
+"""Pods for benchmarks: agents, stock sshd, and the clocks that they are read by."""
 
 from __future__ import annotations
 
+import json
 import os
+import pwd
+import resource
 import secrets
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
-from mpiboot.local.cluster import Cluster, Pod, PodSpec
+from mpiboot.local.cluster import Bind, Cluster, Pod, PodSpec
 
 AGENT = (sys.executable, "-I", "-m", "mpiboot")
 SSHD = "/usr/sbin/sshd"
 DEADLINE_S = 60.0
-_POLL_S = 0.001
+# Asking costs the one who is asked, too: a port that refuses may be tried often, an agent may not.
+_CLOSED_S, _OPEN_S = 0.001, 0.005
+
+# Debian 12's own sshd_config, and what it takes to log in to a pod.
+_STOCK = """\
+KbdInteractiveAuthentication no
+UsePAM yes
+X11Forwarding yes
+PrintMotd no
+AcceptEnv LANG LC_*
+Subsystem sftp /usr/lib/openssh/sftp-server
+PermitRootLogin yes
+StrictModes no
+HostKey {key}
+AuthorizedKeysFile {key}.pub
+"""
 
 
 @dataclass
@@ -38,29 +57,76 @@ class Bench:
 
     def agent(self, name: str, *words: str) -> Pod:
         """Start an agent, its log in a file of its own."""
-        with (self.directory / f"{name}.log").open("wb") as log:
+        with self._log_of(name).open("wb") as log:
             spec = PodSpec(
                 name=name,
                 argv=(*AGENT, *words),
-                env={"MPIBOOT_SECRET_FILE": str(self.secret), "MPIBOOT_LOG_FORMAT": "json"},
+                env={
+                    "MPIBOOT_SECRET_FILE": str(self.secret),
+                    "MPIBOOT_LOG_FORMAT": "json",
+                    "MPIBOOT_SSHD_LOG_LEVEL": "VERBOSE",  # its lines are milestones
+                },
+                binds=self._hidden,
             )
             return self.cluster.start(spec, stdout=subprocess.DEVNULL, stderr=log)
 
+    def workers(self, count: int) -> list[Pod]:
+        """Start workers, and wait until all of them are ready."""
+        pods = [self.agent(self.name("w"), "worker") for _ in range(count)]
+        for pod in pods:
+            until_ready(pod)
+        return pods
+
     def plain_sshd(self, name: str) -> Pod:
-        """Start Debian's sshd with its stock settings and a host key that lies ready."""
+        """Start sshd with its stock settings and a host key that lies ready."""
         config = self.directory / "sshd_config"
-        if not config.exists():
-            config.write_text(
-                f"HostKey {self.key}\nAuthorizedKeysFile {self.key}.pub\nStrictModes no\nUsePAM yes\n"
-                "PermitRootLogin yes\n"
-            )
+        config.write_text(_STOCK.format(key=self.key))
         spec = PodSpec(
-            name=name, argv=(SSHD, "-D", "-e", "-f", str(config)), tmpfs=("/run/sshd:mode=755",)
+            name=name,
+            argv=(SSHD, "-D", "-e", "-f", str(config)),
+            tmpfs=("/run/sshd:mode=755",),
+            binds=self._hidden,
         )
         return self.cluster.start(spec, stderr=subprocess.DEVNULL)
 
-    def log(self, name: str) -> str:
-        return (self.directory / f"{name}.log").read_text()
+    def bystander(self, name: str) -> Pod:
+        """Start a pod that does nothing, to run programs in."""
+        spec = PodSpec(
+            name=name, argv=("sleep", "infinity"), tmpfs=("/run/mpiboot",), binds=self._hidden
+        )
+        return self.cluster.start(spec)
+
+    def log(self, pod: Pod) -> str:
+        """Return what an agent has said so far."""
+        return self._log_of(pod.name).read_text()
+
+    def said_at(self, pod: Pod, words: str) -> float | None:
+        """Return the wall-clock time at which an agent first said something; None: not yet."""
+        for line in self.log(pod).splitlines():
+            if words in line and line.endswith("}"):
+                stamp = json.loads(line)["time"].replace("Z", "+00:00")
+                return datetime.fromisoformat(stamp).timestamp()
+        return None
+
+    def until_said(self, pod: Pod, words: str) -> float:
+        """Wait until an agent has said something; return when it did, by the wall clock."""
+        until(lambda: self.said_at(pod, words) is not None, words)
+        found = self.said_at(pod, words)
+        assert found is not None
+        return found
+
+    @property
+    def _hidden(self) -> tuple[Bind, ...]:
+        """Cover the login shell's start file: this machine's may cost any time at each login."""
+        path = Path(pwd.getpwuid(0).pw_dir) / ".bashrc"
+        if not path.is_file():
+            return ()
+        empty = self.directory / "bashrc"
+        empty.touch()
+        return (Bind(source=str(empty), target=str(path), read_only=True),)
+
+    def _log_of(self, name: str) -> Path:
+        return self.directory / f"{name}.log"
 
 
 @contextmanager
@@ -75,27 +141,28 @@ def bench(directory: Path) -> Iterator[Bench]:
 
 
 def until_ready(pod: Pod) -> float:
-    """Return the moment at which /readyz says yes, asked from inside the pod's network."""
+    """Return the moment at which /readyz says yes, asked inside the pod's network."""
     with _network_of(pod):
-        return _until(lambda: _get("/readyz").startswith(b"HTTP/1.1 200"), pod)
+        return until(lambda: _get("/readyz").startswith(b"HTTP/1.1 200"), f"{pod.name} is ready")
 
 
 def until_banner(pod: Pod) -> float:
     """Return the moment at which the pod's port 22 shows the SSH banner."""
     with _network_of(pod):
-        return _until(lambda: _read(22, b"").startswith(b"SSH-2.0"), pod)
+        return until(lambda: _read(22, b"").startswith(b"SSH-2.0"), f"{pod.name} listens")
 
 
-def _until(check: object, pod: Pod) -> float:
+def until(check: Callable[[], bool], what: str) -> float:
+    """Wait until something is true; return the moment, by the monotonic clock."""
     end = time.monotonic() + DEADLINE_S
     while time.monotonic() < end:
         try:
-            if check():  # type: ignore[operator]
+            if check():
                 return time.monotonic()
+            time.sleep(_OPEN_S)
         except OSError:
-            pass
-        time.sleep(_POLL_S)
-    raise TimeoutError(f"{pod.name} was not ready within {DEADLINE_S} s")
+            time.sleep(_CLOSED_S)
+    raise TimeoutError(f"not within {DEADLINE_S:g} s: {what}")
 
 
 def _get(path: str) -> bytes:
@@ -130,10 +197,16 @@ def _enter(descriptor: int) -> None:
         raise OSError(ctypes.get_errno(), "setns")
 
 
-def whole(pod: Pod, argv: Sequence[str]) -> float:
-    """Run a program in a pod to its end; return the seconds it took."""
-    begun = time.monotonic()
+def whole(pod: Pod, argv: Sequence[str]) -> tuple[float, float]:
+    """Run a program in a pod to its end; return the seconds it took, and its and its children's CPU."""
+    spent, begun = _children_cpu(), time.monotonic()
     done = pod.exec(argv, timeout_s=DEADLINE_S)
+    ended = time.monotonic()
     if done.returncode:
         raise RuntimeError(f"{argv[0]} ended with {done.returncode}: {done.stderr}")
-    return time.monotonic() - begun
+    return ended - begun, _children_cpu() - spent
+
+
+def _children_cpu() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

@@ -28,7 +28,11 @@ def children() -> list[str]:
     """Name the living children of the test itself, adopted ones and zombies too."""
     found = []
     for task in Path("/proc/self/task").iterdir():
-        for pid in (task / "children").read_text().split():
+        # A thread may end while we look, and so may a child.
+        pids: list[str] = []
+        with contextlib.suppress(OSError):
+            pids = (task / "children").read_text().split()
+        for pid in pids:
             with contextlib.suppress(OSError):
                 found.append(f"{pid} {Path(f'/proc/{pid}/comm').read_text().strip()}")
     return found

@@ -101,7 +101,7 @@ def test_life_01_worker_stopped_during_the_job(agents: Agents) -> None:
     assert agents.codes()["w1"] == 0
 
 
-# End: how workers leave with the job. TERM within the first 100 ms: test_pid1.
+# End: how workers leave with the job. TERM within the first 300 ms: test_pid1.
 
 
 def test_life_05_workers_leave_with_success(agents: Agents) -> None:
