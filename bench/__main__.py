@@ -54,12 +54,12 @@ def spread(values: Sequence[float]) -> dict[str, object]:
 
 def show(result: dict[str, object]) -> None:
     """Print one benchmark's figures."""
-    first, last = result["load"]  # type: ignore[misc]
+    load: list[float] = result["load"]  # type: ignore[assignment]
     beside = f"; baseline: {result['beside']}" if result["beside"] else ""
     print(f"{result['name']}: {result['what']}{beside}")
     print(
         f"  aim: {result['aim']}; {result['rounds']} rounds, {os.cpu_count()} CPUs,"
-        f" load {first} to {last}"
+        f" load {load[0]} to {load[1]}"
     )
     for key, figure in result["figures"].items():  # type: ignore[attr-defined]
         unit = " " if key == "ratio" else "s"

@@ -15,6 +15,9 @@ from mpiboot.log import logger
 from mpiboot.runtime import latch
 
 SECRET_IN_POD = "/run/secrets/mpiboot"  # noqa: S105 - a path
+# Pods share this machine's /tmp, and their PIDs and hostnames repeat: so would the names of MPI's
+# session directories there, among jobs that run at the same time.
+TMP_IN_POD = "/run/tmp"  # noqa: S108 - private to the pod
 LEAVE_S = 10.0  # for workers to leave by themselves once the launcher has ended
 TERM_S = 5.0  # for those that had to be asked
 _PASSED_ON = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
@@ -77,12 +80,13 @@ def _keep_secret(directory: Path, secret: str) -> Bind:
 def _spec(
     name: str, argv: Sequence[str], environment: Mapping[str, str], binds: tuple[Bind, ...]
 ) -> PodSpec:
-    own = {"MPIBOOT_SECRET_FILE": SECRET_IN_POD, "HOSTNAME": name}
+    own = {"MPIBOOT_SECRET_FILE": SECRET_IN_POD, "HOSTNAME": name, "TMPDIR": TMP_IN_POD}
     # Blocked until the agent's latch is in place: PID 1 would lose a TERM that comes before.
     return PodSpec(
         name=name,
         argv=tuple(argv),
         env={**environment, **own},
+        tmpfs=(f"{TMP_IN_POD}:mode=1777",),
         binds=binds,
         blocked=latch.CAUGHT,
     )

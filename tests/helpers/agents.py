@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 
 from mpiboot.local.cluster import Bind, Cluster, Pod, PodSpec
+from mpiboot.local.command import TMP_IN_POD
 from mpiboot.local.keeper import Stream
 from mpiboot.runtime import latch
 from tests.helpers.eventually import eventually
@@ -148,7 +149,7 @@ class Agents:
         return self._cluster
 
     def start(self, name: str, argv: Sequence[str], *, stdin: Stream = None, **spec: Any) -> Agent:
-        """Start any program as PID 1 of a pod, with an empty home.
+        """Start any program as PID 1 of a pod, with an empty home and a $TMPDIR of its own.
 
         Args:
             name: of the pod.
@@ -157,7 +158,8 @@ class Agents:
             spec: further fields of PodSpec: env, binds, tmpfs, aliases, listed, uid, blocked, …
         """
         number = len(self.all)  # a pod's name may come twice, its files may not
-        spec["tmpfs"] = (HOME, *spec.get("tmpfs", ()))
+        spec["tmpfs"] = (HOME, f"{TMP_IN_POD}:mode=1777", *spec.get("tmpfs", ()))
+        spec["env"] = {"TMPDIR": TMP_IN_POD, **spec.get("env", {})}
         spec["binds"] = (*_needed_below(spec["tmpfs"]), *spec.get("binds", ()))
         out, log, status = (
             self._directory / f"{name}-{number}.{kind}" for kind in ("out", "log", "status.json")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mpiboot.local.command import TMP_IN_POD
 from tests.helpers.agents import Agent, Agents
 from tests.helpers.keyfiles import public
 
@@ -45,6 +46,7 @@ def plain_sshd(
         "StrictModes no",
         "UsePAM no",
         "PidFile none",
+        f"SetEnv TMPDIR={TMP_IN_POD}",
     )
     config.write_text("".join(f"{line}\n" for line in lines))
     started = agents.start(name, ("sh", "-c", f"{_START} {config}"), **spec)
