@@ -17,7 +17,7 @@ from mpiboot.runtime import latch
 SECRET_IN_POD = "/run/secrets/mpiboot"  # noqa: S105 - a path
 # Pods share this machine's /tmp, and their PIDs and hostnames repeat: so would the names of MPI's
 # session directories there, among jobs that run at the same time.
-TMP_IN_POD = "/run/tmp"  # noqa: S108 - private to the pod
+TMP_IN_POD = "/run/tmp"
 LEAVE_S = 10.0  # for workers to leave by themselves once the launcher has ended
 TERM_S = 5.0  # for those that had to be asked
 _PASSED_ON = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
