@@ -8,10 +8,10 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from mpiboot.errors import ConfigError, LaunchFailedError
+from mpiboot.errors import ConfigError, LaunchFailedError, MpibootError
 from mpiboot.link import bridge
 from mpiboot.log import logger
 from mpiboot.model import facts as model_facts
@@ -42,17 +42,29 @@ class Service:
     Args:
         agent: the agent at work.
         on_login: is told of each login and each closed connection after the first proof.
+        on_down: is told when logins stop to work for a while, and why.
+        on_up: is told when one has worked again.
         on_fail: is told once when sshd cannot be kept up.
     """
 
     def __init__(
-        self, agent: Agent, *, on_login: Callable[[Line], None], on_fail: Callable[[str], None]
+        self,
+        agent: Agent,
+        *,
+        on_login: Callable[[Line], None],
+        on_down: Callable[[str], None],
+        on_up: Callable[[], None],
+        on_fail: Callable[[str], None],
     ) -> None:
         self._agent = agent
         self._settings = agent.settings
         self._on_login = on_login
+        self._on_down = on_down
+        self._on_up = on_up
         self._on_fail = on_fail
         self._proven = False
+        self._again: asyncio.Task[None] | None = None
+        self._prove: Callable[[], Awaitable[None]] | None = None
         self.failed = ""
         self.rejected = 0
         self.sshd: Sshd | None = None
@@ -82,12 +94,15 @@ class Service:
             env=agent.job_env,
             restarts=settings.sshd_restarts,
             on_line=self._said,
+            on_down=self._went_down,
+            on_again=self._came_back,
             on_fail=self._gone,
         )
         await self.sshd.check()
         self.sshd.start()
         await asyncio.gather(self._prove_login(user, material), self._look_around())
         self._proven = True
+        self._prove = lambda: self._prove_login(user, material)
 
     def _write_config(self, user: str, material: KeyMaterial, version: tuple[int, int]) -> Path:
         agent, settings = self._agent, self._settings
@@ -185,6 +200,25 @@ class Service:
             self.rejected += 1
         elif what in (Line.ACCEPTED, Line.CLOSED) and self._proven:
             self._on_login(what)
+
+    def _went_down(self, why: str) -> None:
+        if self._prove is not None:
+            self._proven = False
+            self._on_down(why)
+
+    def _came_back(self) -> None:
+        """Prove a login anew; before the first proof, that one is still under way."""
+        if self._prove is not None:
+            self._again = asyncio.ensure_future(self._prove_again(self._prove()))
+
+    async def _prove_again(self, proof: Awaitable[None]) -> None:
+        try:
+            await proof
+        except MpibootError as fault:
+            self._gone(str(fault))
+        else:
+            self._proven = True
+            self._on_up()
 
     def _gone(self, why: str) -> None:
         self.failed = why

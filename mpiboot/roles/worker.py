@@ -42,7 +42,13 @@ class Worker:
         self._not_ready = "starting"
         self._contacted = False
         self._running = False
-        self._service = Service(agent, on_login=self._login, on_fail=self._sshd_gone)
+        self._service = Service(
+            agent,
+            on_login=self._login,
+            on_down=self._become_unready,
+            on_up=self._be_ready,
+            on_fail=self._sshd_gone,
+        )
         self._link = LinkServer(
             Callbacks(
                 on_open=self._opened,
@@ -72,14 +78,18 @@ class Worker:
         self._not_ready = "no login to this container's sshd has worked yet"
         self._agent.report()
         await self._service.start()
-        self._not_ready = ""
         self._seen = replace(self._seen, ready_at=self._loop.time())
         for lease in self._link.leases:
             self._send_facts(lease)
-        files.write(self._ready_file, "ready\n", mode=0o644)
-        logger.info("ready on port %s", default_port(self._settings))
+        self._be_ready()
         self._agent.enter(Stage.READY)
         self._follow()
+
+    def _be_ready(self) -> None:
+        self._not_ready = ""
+        files.write(self._ready_file, "ready\n", mode=0o644)
+        logger.info("ready on port %s", default_port(self._settings))
+        self._agent.report()
 
     def _follow(self) -> None:
         """Show the job's stage; a quick launcher starts it before this worker's own proof is done."""
@@ -94,6 +104,7 @@ class Worker:
         self._not_ready = why
         with contextlib.suppress(OSError):
             self._ready_file.unlink()
+        self._agent.report()
 
     async def _serve(self) -> Outcome:
         """Stay as long as the release rules say so."""

@@ -11,15 +11,16 @@ import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mpiboot.errors import ConfigError, LaunchFailedError
+from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.log import logger
-from mpiboot.runtime import inspect
+from mpiboot.runtime import inspect, processes
 from mpiboot.runtime.children import PIPE, Child, Children
 
 _VERSION = re.compile(r"OpenSSH_(\d+)\.(\d+)")
 _CHECK_S = 20.0
 _BACKOFF_S = 0.2
 _LINE_LIMIT = 4096
+_NAMES = ("sshd", "sshd-session")  # the latter from OpenSSH 9.8 on
 
 
 def find(chosen: str, env: Mapping[str, str]) -> str:
@@ -96,6 +97,8 @@ class Sshd:
         env: its own environment; sessions get theirs from the configuration.
         restarts: how often it may be started again.
         on_line: gets each line of its log.
+        on_down: is told when it has ended and will be started again.
+        on_again: is told when it has been started again.
         on_fail: is told once when the budget is used up.
     """
 
@@ -108,6 +111,8 @@ class Sshd:
         env: Mapping[str, str],
         restarts: int,
         on_line: Callable[[str], None],
+        on_down: Callable[[str], None],
+        on_again: Callable[[], None],
         on_fail: Callable[[str], None],
     ) -> None:
         self._children = children
@@ -115,6 +120,8 @@ class Sshd:
         self._env = env
         self._budget = restarts
         self._on_line = on_line
+        self._on_down = on_down
+        self._on_again = on_again
         self._on_fail = on_fail
         self._stopping = False
         self._child: Child | None = None
@@ -147,14 +154,15 @@ class Sshd:
         return self._child
 
     def sessions(self) -> int:
-        """Count the connections that sshd serves now."""
+        """Count the connections that sshd serves now, and those that an sshd before it left."""
         if self._child is None:
             return 0
+        left = processes.adopted(_NAMES) - self._child.running
         place = Path(f"/proc/{self._child.pid}/task/{self._child.pid}/children")
         try:
-            return len(place.read_text().split())
+            return left + len(place.read_text().split())
         except OSError:
-            return 0
+            return left
 
     def stop(self) -> None:
         """Stop listening; nothing is started again."""
@@ -189,6 +197,7 @@ class Sshd:
             return
         self.restarts += 1
         logger.warning("sshd ended with %s: start %s of %s", code, self.restarts, self._budget)
+        self._on_down(f"sshd ended with {code} and is started again")
         await asyncio.sleep(_BACKOFF_S * 2 ** min(self.restarts - 1, 5))
         if not self._stopping:
             self._restart()
@@ -196,8 +205,10 @@ class Sshd:
     def _restart(self) -> None:
         try:
             self.start()
-        except (LaunchFailedError, ConfigError) as fault:
+        except MpibootError as fault:
             self._on_fail(str(fault))
+        else:
+            self._on_again()
 
 
 async def login(children: Children, ssh: str, config: Path, timeout_s: float, port: int) -> str:

@@ -232,3 +232,17 @@ def test_env_reaches_plain_commands_too(agents: Agents) -> None:
     launcher = agents.launcher("true")
     assert launcher.wait() == 0
     agents.assert_global()
+
+
+def test_boot_11_rc_files_do_not_touch_sessions(agents: Agents, tmp_path: Path) -> None:
+    """A .bashrc that prints and ends the shell is not read: bash would read it for every session."""
+    rc = tmp_path / "rc"
+    rc.write_text("echo noise\necho noise >&2\nexit 0\n")
+    agents.worker("w1", binds=(Bind(source=str(rc), target="/root/.bashrc"),))
+
+    launcher = agents.launcher("hostname")
+
+    assert launcher.wait() == 0
+    assert launcher.out == b"w1\n"
+    assert "noise" not in launcher.log
+    agents.assert_global()

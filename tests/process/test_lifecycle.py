@@ -238,12 +238,19 @@ def test_worker_killed_during_the_job(agents: Agents) -> None:
 
 
 def test_sshd_is_started_again(agents: Agents) -> None:
-    """An sshd that dies is started again; the next job finds a worker that works."""
+    """An sshd that dies is started again and proven anew; the next job finds a worker that works."""
     (worker,) = agents.workers(1)
     worker.until_ready()
     former = kill_sshd(worker)
     worker.until_logged("sshd ended with 137: start 1 of 3")
+    assert worker.status["not_ready_reason"] == "sshd ended with 137 and is started again"
     assert eventually(lambda: sshd_of(worker)) != former
+
+    def ready_again() -> None:
+        assert worker.log.count("ready on port") == 2
+        assert worker.status["ready"] is True
+
+    eventually(ready_again)
     launcher = agents.launcher("hostname")
     assert launcher.wait() == 0
     assert launcher.out == b"w1\n"
