@@ -11,10 +11,10 @@ from mpiboot.link import client, messages
 from mpiboot.link.client import Lease, Login
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
-from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import Enumerated, Host, Listed, Source
-from mpiboot.plan import gather
+from mpiboot.plan import gather, identity
 from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
+from mpiboot.plan.identity import Nearness, Own
 from mpiboot.report.progress import Bar
 from mpiboot.roles.attempts import NAME_PAUSE_S, Logins, Pauses, connect, jittered
 from mpiboot.runtime import resolve
@@ -24,16 +24,6 @@ from mpiboot.runtime.within import within
 _LINE_EVERY_S = 5.0
 # A login that is under way when the wait fails: its worker shall hear of it, too.
 _LAST_LOGINS_S = 1.5
-_LOCAL = ("localhost", "127.0.0.1", "::1")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Own:
-    """What this very container is called, so that it is not asked over ssh."""
-
-    hostname: str
-    addresses: tuple[str, ...]
-    facts: Facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,13 +202,16 @@ class Gathering:
                 await asyncio.sleep(pauses.login())
 
     async def _attempt(self, host: Host, pauses: Pauses) -> None:
-        if self._is_here(host.name, None):
-            self._arrive(host, Seen(host=host, reach=Reach.READY, here=True, facts=self._own.facts))
-            return
+        near = identity.by_name(host.name, self._own)
         addresses = [host.name]
-        if not host.is_address:
-            addresses = await resolve.lookup(host.name, self._approach.attempt_s)
-        if self._is_here(host.name, addresses):
+        if near is not Nearness.HERE and not host.is_address:
+            try:
+                addresses = await resolve.lookup(host.name, self._approach.attempt_s)
+            except NoNameError:
+                if near is Nearness.ELSEWHERE:
+                    raise
+                near = Nearness.HERE  # our own record is late or missing, and not needed
+        if near is Nearness.HERE or identity.by_address(addresses, self._own):
             self._arrive(host, Seen(host=host, reach=Reach.READY, here=True, facts=self._own.facts))
             return
         port = host.port or self._approach.port
@@ -228,18 +221,6 @@ class Gathering:
         self._logged_in(host, login, address, port)
         if login.reach in (Reach.REFUSED, Reach.NO_ROUTE):
             await asyncio.sleep(pauses.login())
-
-    def _is_here(self, name: str, addresses: list[str] | None) -> bool:
-        """Tell whether a host is this container: by name at once, by address when it has one."""
-        own = self._own
-        if addresses is None:
-            first = name.split(".", 1)[0].lower()
-            short = own.hostname.split(".", 1)[0].lower()
-            by_name = name.lower() in (*_LOCAL, own.hostname.lower()) or (
-                not _is_literal(name) and first == short
-            )
-            return by_name or name in own.addresses
-        return any(address in own.addresses for address in addresses)
 
     def _logged_in(self, host: Host, login: Login, address: str, port: int) -> None:
         if login.lease is None:
@@ -290,10 +271,6 @@ class Gathering:
 
     def _failed(self, kind: str) -> None:
         self.failures[kind] = self.failures.get(kind, 0) + 1
-
-
-def _is_literal(name: str) -> bool:
-    return Host(name=name).is_address
 
 
 def hello() -> Message:

@@ -19,6 +19,7 @@ from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.model.settings import Settings
 from mpiboot.plan import gather, launch, layout, verdict
 from mpiboot.plan.gather import Decision, Verb
+from mpiboot.plan.identity import Own
 from mpiboot.plan.launch import Ground, LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.release import Over
@@ -26,7 +27,7 @@ from mpiboot.platforms.protocol import Surroundings
 from mpiboot.report.progress import Bar
 from mpiboot.roles import gathering, installation
 from mpiboot.roles.agent import SOCKET, Agent
-from mpiboot.roles.gathering import Approach, Gathering, Own
+from mpiboot.roles.gathering import Approach, Gathering
 from mpiboot.roles.installation import Installation
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.serving import default_port
