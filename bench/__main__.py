@@ -10,12 +10,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.pods import bench
 from bench.rounds import BENCHMARKS, OURS, THEIRS, Figures
 
 
-def measure(name: str, rounds: int) -> dict[str, object]:
+def measure(name: str, rounds: int) -> dict[str, Any]:
     """Run one benchmark: a warm-up, then the counted rounds, each with its baseline in it."""
     one = BENCHMARKS[name]
     load = [os.getloadavg()[0]]
@@ -42,7 +43,7 @@ def _columns(counted: Sequence[Figures]) -> dict[str, list[float]]:
     return columns
 
 
-def spread(values: Sequence[float]) -> dict[str, object]:
+def spread(values: Sequence[float]) -> dict[str, Any]:
     """Give median, extremes and the values themselves."""
     return {
         "median": round(statistics.median(values), 4),
@@ -61,7 +62,7 @@ def show(result: dict[str, object]) -> None:
         f"  aim: {result['aim']}; {result['rounds']} rounds, {os.cpu_count()} CPUs,"
         f" load {load[0]} to {load[1]}"
     )
-    for key, figure in result["figures"].items():  # type: ignore[attr-defined]
+    for key, figure in result["figures"].items():
         unit = " " if key == "ratio" else "s"
         print(
             f"  {key:<20} {figure['median']:8.3f} {unit}"

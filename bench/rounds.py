@@ -96,7 +96,7 @@ def job(count: int) -> Callable[[Bench], Figures]:
             pod.wait(30)
         hostfile = box.directory / box.name("hosts")
         hostfile.write_text("".join(f"{pod.name} slots=1\n" for pod in plain))
-        ssh = f"-i {box.key} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -q"
+        ssh = f"-i {box.key} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
         line = (
             "mpirun", "--allow-run-as-root", "--hostfile", str(hostfile), "-np", str(count),
             "--bind-to", "none", "--map-by", "slot", "--mca", "pml", "ob1",

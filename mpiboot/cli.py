@@ -77,7 +77,7 @@ def _auto(argv: Sequence[str], env: Mapping[str, str]) -> int:
 
 def _role_of(settings: Settings, env: Mapping[str, str]) -> str:
     from mpiboot import platforms  # noqa: PLC0415 - imports follow need: start-up time counts
-    from mpiboot.roles.launcher import surroundings  # noqa: PLC0415
+    from mpiboot.roles.ground import surroundings  # noqa: PLC0415
 
     return platforms.identify(surroundings(settings, env)).role
 

@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mpiboot import platforms
-from mpiboot.errors import ConfigError, LaunchFailedError, MpibootError, NotReadyError
+from mpiboot.errors import LaunchFailedError, MpibootError, NotReadyError
 from mpiboot.link import client, messages, server
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.hosts import Source
 from mpiboot.model.outcome import Outcome, Stage
-from mpiboot.model.settings import Settings
 from mpiboot.plan import gather, launch, layout, verdict
 from mpiboot.plan.gather import Decision, Verb
 from mpiboot.plan.identity import Own
-from mpiboot.plan.launch import Ground, LaunchPlan
+from mpiboot.plan.launch import LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.release import Over
-from mpiboot.platforms.protocol import Surroundings
 from mpiboot.report.progress import Bar
-from mpiboot.roles import gathering, installation
+from mpiboot.roles import gathering, goodbye, ground, installation
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.gathering import Approach, Gathering
 from mpiboot.roles.installation import Installation
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.serving import default_port
 from mpiboot.roles.watching import Watch
-from mpiboot.runtime import files, inspect, keymaking, keys, sshd
+from mpiboot.runtime import files, keymaking, keys, sshd
 from mpiboot.runtime.keys import KeyMaterial
 
-_GOODBYE_S = 2.0
 # A fault of our own is told at once, but workers that are ready are released first.
 _RELEASE_S = 3.0
 
@@ -84,7 +79,7 @@ class Launcher:
 
     async def _attempt(self) -> Outcome:
         agent = self._agent
-        source = find_source(self._settings, agent)
+        source = ground.find_source(self._settings, agent.env)
         installed = asyncio.ensure_future(
             installation.find(self._settings, agent.job_env, agent.children)
         )
@@ -93,7 +88,7 @@ class Launcher:
         loop = asyncio.get_running_loop()
         origin = keys.find(self._settings, agent.env)
         material = await loop.run_in_executor(None, keymaking.prepare, origin, agent.directory)
-        own = await loop.run_in_executor(None, _own, agent)
+        own = await loop.run_in_executor(None, ground.own, agent.job_env)
         agent.enter(Stage.WAITING)
         decision = await self._gather(source, material, own, installed)
         if decision is None:
@@ -115,12 +110,11 @@ class Launcher:
     ) -> Decision | None:
         """Wait for the workers; None when stopped meanwhile."""
         settings, agent = self._settings, self._agent
-        extra = _known_hosts(settings)
         approach = Approach(
             login=client.Terms(
                 identity=material.identity,
                 host_publics=material.host_publics,
-                known_hosts=material.known_hosts + extra,
+                known_hosts=ground.known_hosts(settings, material),
                 hello=gathering.hello(),
                 timeout_s=settings.attempt_timeout_s,
                 lost_s=settings.lease_timeout_s,
@@ -152,9 +146,11 @@ class Launcher:
             decision.chosen, own_hostname=own.hostname, slots=settings.slots, np=settings.np
         )
         self._view.layout = arranged
-        ground = ground_of(agent, material, own.hostname, installed)
+        what = ground.collect(
+            settings, installed, material, directory=str(agent.directory), job_env=agent.job_env
+        )
         plan = launch.prepare(
-            settings, self._view.command, installed.dialect, ground,
+            settings, self._view.command, installed.dialect, what,
             layout=arranged, facts=[one.facts for one in decision.chosen],
         )  # fmt: skip
         for file in plan.files:
@@ -189,31 +185,10 @@ class Launcher:
         return {one.name: leases[one.name] for one in arranged.places if one.name in leases}
 
     async def _release(self, outcome: Outcome) -> None:
-        """Tell every worker that holds a lease how it ended, and wait for its goodbye."""
-        leases = dict(self._gathering.leases) if self._gathering else {}
-        speaking = {name: lease for name, lease in leases.items() if not lease.plain}
+        """Tell every worker that holds a lease how it ended."""
         final = outcome.code == 0 or self._settings.failure_is_final
-        over = messages.over_message(Over(code=outcome.code, final=final, ran=outcome.ran))
-        waiting = {name: asyncio.Event() for name in speaking}
-        for name, lease in speaking.items():
-            heard = waiting[name]
-
-            def goodbye(message: Message, heard: asyncio.Event = heard) -> None:
-                if message.kind == messages.BYE:
-                    heard.set()
-
-            def gone(_why: str, heard: asyncio.Event = heard) -> None:
-                heard.set()
-
-            lease.attach(goodbye, gone)
-            lease.send(over)
-        if waiting:
-            tasks = [asyncio.ensure_future(event.wait()) for event in waiting.values()]
-            _, silent = await asyncio.wait(tasks, timeout=_GOODBYE_S)
-            for task in silent:
-                task.cancel()
-        for lease in leases.values():
-            lease.close()
+        over = Over(code=outcome.code, final=final, ran=outcome.ran)
+        await goodbye.say(over, list(self._gathering.leases.values()) if self._gathering else [])
 
 
 async def _first_fault(
@@ -234,52 +209,3 @@ async def _first_fault(
         if not waiting.done():
             waiting.cancel()
             await asyncio.wait({waiting})
-
-
-def find_source(settings: Settings, agent: Agent) -> Source:
-    """Ask the platforms who takes part."""
-    return platforms.find_source(surroundings(settings, agent.env))
-
-
-def surroundings(settings: Settings, env: Mapping[str, str]) -> Surroundings:
-    """Read what platforms want to see."""
-    texts = {path: files.read_text(path) for path in platforms.wanted_files(settings)}
-    return Surroundings(
-        env=env,
-        files={path: text for path, text in texts.items() if text is not None},
-        settings=settings,
-    )
-
-
-def ground_of(
-    agent: Agent, material: KeyMaterial, hostname: str, installed: Installation
-) -> Ground:
-    """Collect what the launch plan needs of this container."""
-    return Ground(
-        mpirun=installed.mpirun,
-        version=installed.version,
-        hostname=hostname,
-        user=sshd.account(),
-        as_root=os.getuid() == 0,
-        directory=str(agent.directory),
-        identity=material.identity,
-        host_keys=material.host_publics,
-        known_hosts=material.known_hosts + _known_hosts(agent.settings),
-        port=default_port(agent.settings),
-        site_params=installed.site_params,
-        environ=agent.job_env,
-    )
-
-
-def _known_hosts(settings: Settings) -> str:
-    if not settings.known_hosts:
-        return ""
-    text = files.read_text(settings.known_hosts)
-    if text is None:
-        raise ConfigError(f"known_hosts file {settings.known_hosts} cannot be read")
-    return text
-
-
-def _own(agent: Agent) -> Own:
-    facts = inspect.facts(agent.job_env, "")
-    return Own(hostname=facts.hostname, addresses=facts.addresses, facts=facts)

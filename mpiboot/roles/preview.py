@@ -6,18 +6,16 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 
-from mpiboot import platforms
 from mpiboot.model.hosts import Enumerated, Host, Listed
 from mpiboot.model.settings import Settings
 from mpiboot.plan import launch, layout
 from mpiboot.plan.gather import Reach, Seen
-from mpiboot.plan.launch import Ground
-from mpiboot.roles import installation
+from mpiboot.roles import ground, installation
 from mpiboot.roles.agent import job_environment
-from mpiboot.roles.launcher import surroundings
 from mpiboot.roles.serving import default_port
-from mpiboot.runtime import files, keys, sshd
+from mpiboot.runtime import files, keys
 from mpiboot.runtime.children import Children
+from mpiboot.runtime.keys import KeyMaterial
 from mpiboot.runtime.signals import SignalPump
 
 
@@ -34,28 +32,23 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     installed = await installation.find(settings, job_env, children)
     pump.stop()
     origin = keys.find(settings, env)
-    source = platforms.find_source(surroundings(settings, env))
+    source = ground.find_source(settings, env)
     seen, notes = _presumed(source, settings)
     place = layout.arrange(
         seen, own_hostname=os.uname().nodename, slots=settings.slots, np=settings.np
     )
     directory = str(files.candidates(settings.runtime_dir, env)[0] / "launcher")
-    ground = Ground(
-        mpirun=installed.mpirun,
-        version=installed.version,
-        hostname=os.uname().nodename,
-        user=sshd.account(),
-        as_root=os.getuid() == 0,
-        directory=directory,
+    presumed = KeyMaterial(
         identity=f"{directory}/user_key",
+        authorized_keys="",
         host_keys=(),
+        host_publics=(),
         known_hosts="",
-        port=default_port(settings),
-        site_params=installed.site_params,
-        environ=job_env,
+        what=origin.what,
     )
+    what = ground.collect(settings, installed, presumed, directory=directory, job_env=job_env)
     plan = launch.prepare(
-        settings, command, installed.dialect, ground, layout=place, facts=[None] * len(seen)
+        settings, command, installed.dialect, what, layout=place, facts=[None] * len(seen)
     )
     lines = [
         f"note   keys from {origin.what}; host keys of the job are pinned at the start",

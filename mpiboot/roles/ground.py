@@ -1,0 +1,78 @@
+"""What the launcher's own container is and has: where hosts are named, who it is, what mpirun gets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from mpiboot import platforms
+from mpiboot.errors import ConfigError
+from mpiboot.model.hosts import Source
+from mpiboot.model.settings import Settings
+from mpiboot.plan.identity import Own
+from mpiboot.plan.launch import Ground
+from mpiboot.platforms.protocol import Surroundings
+from mpiboot.roles.installation import Installation
+from mpiboot.roles.serving import default_port
+from mpiboot.runtime import files, inspect, sshd
+from mpiboot.runtime.keys import KeyMaterial
+
+
+def find_source(settings: Settings, env: Mapping[str, str]) -> Source:
+    """Ask the platforms who takes part."""
+    return platforms.find_source(surroundings(settings, env))
+
+
+def surroundings(settings: Settings, env: Mapping[str, str]) -> Surroundings:
+    """Read what platforms want to see."""
+    texts = {path: files.read_text(path) for path in platforms.wanted_files(settings)}
+    return Surroundings(
+        env=env,
+        files={path: text for path, text in texts.items() if text is not None},
+        settings=settings,
+    )
+
+
+def own(job_env: Mapping[str, str]) -> Own:
+    """Describe this container as a host."""
+    facts = inspect.facts(job_env, "")
+    return Own(hostname=facts.hostname, addresses=facts.addresses, facts=facts)
+
+
+def known_hosts(settings: Settings, material: KeyMaterial) -> str:
+    """Return what is known of plain-sshd workers' host keys, beside the keys and in the user's file.
+
+    Raises:
+        ConfigError: the user's file cannot be read.
+    """
+    if not settings.known_hosts:
+        return material.known_hosts
+    text = files.read_text(settings.known_hosts)
+    if text is None:
+        raise ConfigError(f"known_hosts file {settings.known_hosts} cannot be read")
+    return f"{material.known_hosts}\n{text}"
+
+
+def collect(
+    settings: Settings,
+    installed: Installation,
+    material: KeyMaterial,
+    *,
+    directory: str,
+    job_env: Mapping[str, str],
+) -> Ground:
+    """Collect what the launch plan needs of this container."""
+    return Ground(
+        mpirun=installed.mpirun,
+        version=installed.version,
+        hostname=os.uname().nodename,
+        user=sshd.account(),
+        as_root=os.getuid() == 0,
+        directory=directory,
+        identity=material.identity,
+        host_keys=material.host_publics,
+        known_hosts=known_hosts(settings, material),
+        port=default_port(settings),
+        site_params=installed.site_params,
+        environ=job_env,
+    )
