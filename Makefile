@@ -41,7 +41,7 @@ unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
 	$(BIN)/pytest tests/unit $(ARGS)
 
 process: $(DEV) ## Real processes in network namespaces; needs root
-	.ci/packages $(JOB)
+	.ci/packages $(JOB) curl
 	$(BIN)/pytest tests/process $(ARGS)
 
 docker: $(DEV) images ## Real containers

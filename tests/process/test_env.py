@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,18 @@ PATH = BASE_ENVIRONMENT["PATH"]
 MPI_PROGRAMS = ("orte", "mpirun", "mpiexec")
 
 
-def environments(launcher: Agent) -> dict[str, dict[str, str]]:
-    """Read what SHOW_ENV says: hostname → name → value."""
-    found: dict[str, dict[str, str]] = {}
-    for line in launcher.out.decode().splitlines():
-        for host, values in json.loads(line).items():
-            found[host] = {name: base64.b64decode(text).decode() for name, text in values.items()}
-    return found
-
-
 def ranks_environments(agents: Agents, *options: str, **spec: Any) -> dict[str, dict[str, str]]:
-    """Run one rank on each worker and return their environments."""
-    launcher = agents.launcher(*SHOW_ENV, options=options, **spec)
-    assert launcher.wait() == 0
-    agents.assert_global()
-    return environments(launcher)
+    """Run one rank on each worker and return their environments: hostname → name → value."""
+    with tempfile.TemporaryDirectory() as directory:
+        launcher = agents.launcher(*SHOW_ENV, directory, options=options, **spec)
+        assert launcher.wait() == 0
+        agents.assert_global()
+        texts = {path.name: path.read_text() for path in Path(directory).iterdir()}
+    return {host: _decoded(json.loads(text)) for host, text in texts.items()}
+
+
+def _decoded(values: dict[str, str]) -> dict[str, str]:
+    return {name: base64.b64decode(text).decode() for name, text in values.items()}
 
 
 def test_env_01_the_containers_environment_reaches_ranks(agents: Agents) -> None:

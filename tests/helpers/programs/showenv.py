@@ -1,8 +1,13 @@
-"""Say the environment of each rank as one line of JSON: hostname → name → value in base64."""
+"""Write the environment of each rank to DIRECTORY/HOSTNAME: JSON, name → value in base64.
+
+Not to stdout: mpirun passes output on in chunks, so that long lines of two ranks mix.
+"""
 
 import base64
 import json
 import os
+import sys
+from pathlib import Path
 
 values = {name.decode(): base64.b64encode(value).decode() for name, value in os.environb.items()}
-os.write(1, (json.dumps({os.uname().nodename: values}) + "\n").encode())
+Path(sys.argv[1], os.uname().nodename).write_text(json.dumps(values))
