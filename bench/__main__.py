@@ -53,9 +53,9 @@ def spread(values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def show(result: dict[str, object]) -> None:
+def show(result: dict[str, Any]) -> None:
     """Print one benchmark's figures."""
-    load: list[float] = result["load"]  # type: ignore[assignment]
+    load = result["load"]
     beside = f"; baseline: {result['beside']}" if result["beside"] else ""
     print(f"{result['name']}: {result['what']}{beside}")
     print(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pwd
-import resource
 import secrets
 import socket
 import subprocess
@@ -48,6 +47,7 @@ class Bench:
     directory: Path
     secret: Path
     key: Path
+    sshd_config: Path
     taken: int = 0
 
     def name(self, stem: str) -> str:
@@ -79,11 +79,9 @@ class Bench:
 
     def plain_sshd(self, name: str) -> Pod:
         """Start sshd with its stock settings and a host key that lies ready."""
-        config = self.directory / "sshd_config"
-        config.write_text(_STOCK.format(key=self.key))
         spec = PodSpec(
             name=name,
-            argv=(SSHD, "-D", "-e", "-f", str(config)),
+            argv=(SSHD, "-D", "-e", "-f", str(self.sshd_config)),
             tmpfs=("/run/sshd:mode=755",),
             binds=self._hidden,
         )
@@ -136,8 +134,10 @@ def bench(directory: Path) -> Iterator[Bench]:
     secret.write_text(secrets.token_urlsafe(32))
     secret.chmod(0o600)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    config = directory / "sshd_config"
+    config.write_text(_STOCK.format(key=key))
     with Cluster() as cluster:
-        yield Bench(cluster, directory, secret, key)
+        yield Bench(cluster, directory, secret, key, config)
 
 
 def until_ready(pod: Pod) -> float:
@@ -197,16 +197,11 @@ def _enter(descriptor: int) -> None:
         raise OSError(ctypes.get_errno(), "setns")
 
 
-def whole(pod: Pod, argv: Sequence[str]) -> tuple[float, float]:
-    """Run a program in a pod to its end; return the seconds it took, and its and its children's CPU."""
-    spent, begun = _children_cpu(), time.monotonic()
+def whole(pod: Pod, argv: Sequence[str]) -> float:
+    """Run a program in a pod to its end; return the seconds it took."""
+    begun = time.monotonic()
     done = pod.exec(argv, timeout_s=DEADLINE_S)
     ended = time.monotonic()
     if done.returncode:
         raise RuntimeError(f"{argv[0]} ended with {done.returncode}: {done.stderr}")
-    return ended - begun, _children_cpu() - spent
-
-
-def _children_cpu() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return ended - begun

@@ -91,7 +91,7 @@ def job(count: int) -> Callable[[Bench], Figures]:
         here, workers = box.bystander(box.name("l")), box.workers(count)
         hosts = ",".join(f"{pod.name}:1" for pod in workers)
         env = ("env", f"MPIBOOT_SECRET_FILE={box.secret}")
-        ours, our_cpu = whole(here, (*env, *AGENT, "launcher", "--hosts", hosts, "--", "true"))
+        ours = whole(here, (*env, *AGENT, "launcher", "--hosts", hosts, "--", "true"))
         for pod in workers:  # they leave with the job, outside the clock
             pod.wait(30)
         hostfile = box.directory / box.name("hosts")
@@ -102,11 +102,11 @@ def job(count: int) -> Callable[[Bench], Figures]:
             "--bind-to", "none", "--map-by", "slot", "--mca", "pml", "ob1",
             "--mca", "btl", "^openib", "--mca", "plm_rsh_args", ssh, "true",
         )  # fmt: skip
-        theirs, their_cpu = whole(here, line)
+        theirs = whole(here, line)
         for pod in (*plain, here):
             pod.kill()
             pod.wait()
-        return {OURS: ours, THEIRS: theirs, "CPU, mpiboot": our_cpu, "CPU, baseline": their_cpu}
+        return {OURS: ours, THEIRS: theirs}
 
     return run
 

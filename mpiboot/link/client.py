@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -148,15 +149,41 @@ class Lease:
                 self._on_message(message)
 
 
+class _Prompt(socket.socket):
+    """A socket that acknowledges at once what it has received.
+
+    sshd writes twice before it reads again, with Nagle's algorithm on: it would wait 40 ms for an
+    acknowledgement that the kernel delays, once or twice in each login.
+    """
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        data = super().recv(size, flags)
+        with contextlib.suppress(OSError):  # the kernel forgets it again with the next packet sent
+            self.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        return data
+
+
+def load() -> None:
+    """Import paramiko, which takes a tenth of a second: begin before the first login needs it.
+
+    A third of that is its optional dependency `invoke`, which serves only `Match exec` of ssh_config
+    files: it is hidden.
+    """
+    sys.modules.setdefault("invoke", None)  # type: ignore[arg-type]
+    import paramiko  # noqa: F401, PLC0415 - heavy; in a thread it does not stop the loop
+
+
 def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) -> Login:
     """Log in over a connected socket; blocks, so it runs in a thread.
 
     The host key is checked before anything of ours is shown. What fails is told by its kind.
     """
-    import paramiko  # noqa: PLC0415 - heavy; in a thread it does not stop the loop
+    load()
+    import paramiko  # noqa: PLC0415 - loaded already
 
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     logging.getLogger("paramiko").propagate = False
+    sock = _Prompt(fileno=sock.detach())
     _tune(sock, terms.lost_s)
     transport = paramiko.Transport(sock)
     begun = time.monotonic()

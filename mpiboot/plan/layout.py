@@ -6,10 +6,13 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError
 from mpiboot.mpi.protocol import Node
-from mpiboot.plan.gather import Seen
+
+if TYPE_CHECKING:  # a worker gathers nobody
+    from mpiboot.plan.gather import Seen
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?", re.ASCII)
 

@@ -86,6 +86,7 @@ class Launcher:
         # A fault that ends the run earlier must not leave this one's to the garbage collector.
         installed.add_done_callback(lambda task: task.cancelled() or task.exception())
         loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, client.load)
         origin = keys.find(self._settings, agent.env)
         material = await loop.run_in_executor(None, keymaking.prepare, origin, agent.directory)
         own = await loop.run_in_executor(None, ground.own, agent.job_env)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -66,15 +65,17 @@ def strictly_private(path: Path) -> bool:
 def write(path: Path, text: str | bytes, mode: int = 0o600) -> None:
     """Write a file atomically: readers see the old text or the new one, whole."""
     data = text.encode() if isinstance(text, str) else text
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    # What tempfile.mkstemp does; tempfile itself is slow to import.
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
+        temporary.chmod(mode)
+        temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(temporary).unlink()
+            temporary.unlink()
         raise
 
 

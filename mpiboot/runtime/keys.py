@@ -17,10 +17,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError, MpibootError
-from mpiboot.model.settings import Settings
-from mpiboot.runtime.children import Children
+
+if TYPE_CHECKING:  # the process that makes the keys needs neither, and asyncio is slow to import
+    from mpiboot.model.settings import Settings
+    from mpiboot.runtime.children import Children
 
 LEAST_SECRET = 16
 _FILE_LIMIT = 64 * 1024
