@@ -13,17 +13,23 @@ from mpiboot.model.hosts import Host
 from mpiboot.runtime.within import within
 
 NAME_PAUSE_S = (0.25, 1.0)
+_NAME_S = (0.1, 1.0)
 _LOGIN_PAUSE_S = (1.0, 10.0)
 # A lost SYN is repeated by the kernel only after 1 s; trying anew is quicker for a pod that starts.
 _FIRST_CONNECT_S = 0.3
 
 
 class Pauses:
-    """How long to wait before the next try of one host."""
+    """How long to wait before the next try of one host.
 
-    def __init__(self, pending: Callable[[], int]) -> None:
+    Args:
+        pending: tells how many hosts are not ready.
+        waited_s: tells how long the wait has lasted.
+    """
+
+    def __init__(self, pending: Callable[[], int], waited_s: Callable[[], float]) -> None:
         self._pending = pending
-        self._name_s = NAME_PAUSE_S[0]
+        self._waited_s = waited_s
         self._login_s = _LOGIN_PAUSE_S[0]
         self.connect_s = _FIRST_CONNECT_S
 
@@ -32,9 +38,13 @@ class Pauses:
         return jittered(min(1.0, max(0.02, self._pending() / 1000)))
 
     def name(self) -> float:
-        """Resolvers are shared: up to one look-up a second for each host."""
-        pause, self._name_s = self._name_s, min(self._name_s * 1.5, NAME_PAUSE_S[1])
-        return jittered(pause)
+        """Resolvers are shared: ten look-ups a second of one host's name, 20 over all hosts.
+
+        The longer it takes the fewer, down to one a second for each host: no name is found later
+        than by a twentieth of the time that it took to appear.
+        """
+        pause = max(_NAME_S[0], self._pending() / 20, self._waited_s() / 20)
+        return jittered(min(pause, _NAME_S[1]))
 
     def login(self) -> float:
         """A login costs both sides CPU, and a newer sshd bans those who fail too often."""

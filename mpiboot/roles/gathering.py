@@ -181,7 +181,9 @@ class Gathering:
 
     async def _reach(self, host: Host) -> None:
         """Bring one host from "not tried" to "ready", for as long as the wait lasts."""
-        pauses = Pauses(lambda: sum(not one.reach.ready for one in self.seen.values()))
+        pauses = Pauses(
+            lambda: sum(not one.reach.ready for one in self.seen.values()), lambda: self.waited_s
+        )
         while True:
             try:
                 await self._attempt(host, pauses)
