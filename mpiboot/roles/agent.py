@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ from mpiboot.runtime.signals import SignalPump
 SOCKET = "agent.sock"
 _STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 _THREADS = 64
+_STARTED_S = 10.0  # by then all is imported, and garbage is collected again
 
 
 def job_environment(env: Mapping[str, str]) -> dict[str, str]:
@@ -73,6 +75,7 @@ class Agent:
             ConfigError: no private directory, or the port is taken.
         """
         self._pump.start()
+        asyncio.get_running_loop().call_later(_STARTED_S, gc.enable)
         processes.become_subreaper()
         self.directory = files.runtime_dir(self.settings.runtime_dir, self.env, self.role)
         await self._open_probes(self.settings.http_port)
