@@ -300,8 +300,9 @@ def test_an_unplugged_worker_is_no_answer_and_may_come_back(agents: Agents) -> N
 def test_a_worker_that_goes_away_during_the_wait_is_reached_anew(agents: Agents) -> None:
     """A worker that was ready and dies while others are awaited is waited for again."""
     former = agents.worker("w1")
-    launcher = agents.launcher(*RING, hosts="w1:1,w2:1")
-    former.until_logged("launcher launcher is here")
+    options = ("--log-level", "debug")
+    launcher = agents.launcher(*RING, hosts="w1:1,w2:1", options=options)
+    launcher.until_logged("w1: ready after")  # the launcher's own view: the worker's comes earlier
     former.pod.kill()
     assert former.wait() == KILLED
     launcher.until_logged("w1 went away again")
