@@ -45,6 +45,7 @@ class Service:
         on_down: is told when logins stop to work for a while, and why.
         on_up: is told when one has worked again.
         on_fail: is told once when sshd cannot be kept up.
+        on_facts: is told once when `facts` are known, which may be before the first proof.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Service:
         on_down: Callable[[str], None],
         on_up: Callable[[], None],
         on_fail: Callable[[str], None],
+        on_facts: Callable[[], None],
     ) -> None:
         self._agent = agent
         self._settings = agent.settings
@@ -62,6 +64,7 @@ class Service:
         self._on_down = on_down
         self._on_up = on_up
         self._on_fail = on_fail
+        self._on_facts = on_facts
         self._proven = False
         self._again: asyncio.Task[None] | None = None
         self._prove: Callable[[], Awaitable[None]] | None = None
@@ -189,6 +192,7 @@ class Service:
         with contextlib.suppress(ValueError):
             data = json.loads(done.stdout)
         self.facts = model_facts.from_json(data)
+        self._on_facts()
 
     def _said(self, line: str) -> None:
         """Pass a line of sshd's log on, and take note of logins."""

@@ -48,6 +48,7 @@ class Worker:
             on_down=self._become_unready,
             on_up=self._be_ready,
             on_fail=self._sshd_gone,
+            on_facts=self._tell_facts,
         )
         self._link = LinkServer(
             Callbacks(
@@ -79,8 +80,6 @@ class Worker:
         self._agent.report()
         await self._service.start()
         self._seen = replace(self._seen, ready_at=self._loop.time())
-        for lease in self._link.leases:
-            self._send_facts(lease)
         self._be_ready()
         self._agent.enter(Stage.READY)
         self._follow()
@@ -177,9 +176,14 @@ class Worker:
         self._agent.changed.set()
 
     def _send_facts(self, lease: Lease) -> None:
-        """Tell a launcher what is here; one that comes too early hears it once that is known."""
+        """Tell a launcher what is here, if that is known yet."""
         if self._service.facts is not None:
             lease.send(messages.facts_message(self._service.facts))
+
+    def _tell_facts(self) -> None:
+        """Tell those who came too early: one that logged in need not wait for our own proof."""
+        for lease in self._link.leases:
+            self._send_facts(lease)
 
     def _told(self, lease: Lease, message: Message) -> None:
         if message.kind == messages.OVER:

@@ -139,8 +139,14 @@ def test_worker_whose_sshd_lets_nobody_in_is_never_ready(agents: Agents, tmp_pat
     agents.assert_global()
 
 
-def test_job_that_is_quicker_than_the_proof(agents: Agents, tmp_path: Path) -> None:
-    """A launcher may start its job while the worker still proves its login; both then show it."""
+@pytest.mark.parametrize("facts_after_s", [0, 1])
+def test_job_that_is_quicker_than_the_proof(
+    agents: Agents, tmp_path: Path, facts_after_s: int
+) -> None:
+    """A launcher may start its job while the worker still proves its login; both then show it.
+
+    Also where the worker did not know its facts yet when the launcher came.
+    """
     gate = tmp_path / "gate"
     slow = tmp_path / "bin" / "ssh"
     slow.parent.mkdir()
@@ -148,6 +154,10 @@ def test_job_that_is_quicker_than_the_proof(agents: Agents, tmp_path: Path) -> N
         f'#!/bin/sh\nuntil test -e {gate}; do sleep 0.02; done\nexec /usr/bin/ssh "$@"\n'
     )
     slow.chmod(0o755)
+    if facts_after_s:
+        mpirun = slow.parent / "mpirun"
+        mpirun.write_text(f'#!/bin/sh\nsleep {facts_after_s}; exec /usr/bin/mpirun "$@"\n')
+        mpirun.chmod(0o755)
     path = f"{slow.parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     worker = agents.worker("w1", env={"PATH": path})
     job = f"until test -e {tmp_path}/go-on; do sleep 0.02; done"
