@@ -40,6 +40,9 @@ class Facts:
     path: str = ""
     ld_library_path: str = ""
     version: str = ""
+    cma: bool | None = None
+    python: str = ""
+    wrapper: str = ""
 
     @property
     def auto_slots(self) -> int:

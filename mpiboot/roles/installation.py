@@ -53,10 +53,11 @@ async def find(settings: Settings, env: Mapping[str, str], children: Children) -
     if inspect.find_program("ssh", env) is None:
         raise ConfigError("no ssh client on PATH", hint="install openssh-client in this image")
     prefix = Path(os.path.realpath(path)).parent.parent
+    path = _program(dialect, path)
     given = settings.mpirun or settings.mpi_home
     standard = str(Path(path).parent.parent) in _STANDARD
     return Installation(
-        mpirun=path if given or not standard else "mpirun",
+        mpirun=path if given or not standard else Path(path).name,
         dialect=dialect,
         version=version,
         site_params=_site_params(dialect, prefix),
@@ -75,6 +76,18 @@ def _mpirun(settings: Settings, env: Mapping[str, str]) -> str:
             hint="install an MPI in this image, or name it with --mpi-home or --mpirun",
         )
     return path
+
+
+def _program(dialect: Dialect, mpirun: str) -> str:
+    """Prefer the program that this MPI's `mpirun` is a script around, or another name of.
+
+    Debian keeps several MPIs side by side behind links, so the one beside the link's target counts.
+    """
+    for directory in (Path(mpirun).parent, Path(os.path.realpath(mpirun)).parent):
+        path = directory / dialect.PROGRAM
+        if os.access(path, os.X_OK):
+            return str(path)
+    return mpirun
 
 
 def _site_params(dialect: Dialect, prefix: Path) -> dict[str, str]:

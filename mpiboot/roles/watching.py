@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -13,7 +14,9 @@ from mpiboot.link import messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
+from mpiboot.plan import ranks
 from mpiboot.plan.launch import LaunchPlan
+from mpiboot.plan.layout import Layout
 from mpiboot.plan.verdict import Evidence, Lost
 from mpiboot.roles.agent import Agent
 from mpiboot.runtime.children import PIPE, Child
@@ -25,23 +28,51 @@ _OWN_WORDS_S = 3.0
 _TAKE_DOWN_S = 12.0
 # Output that is still in the pipe when mpirun has ended; a left-over process may hold it open.
 _LAST_OUTPUT_S = 2.0
+# Open MPI 5 now and then stays for ever after its last rank; others are gone in a tenth of a second.
+_LINGER_S = 5.0
+# Reports of ranks take another way than mpirun's status, and may arrive later.
+_LAST_REPORTS_S = 0.5
 
 
 class Watch:
-    """One execution of mpirun."""
+    """One execution of mpirun.
 
-    def __init__(self, agent: Agent, leases: Mapping[str, Lease], workers: int) -> None:
+    Args:
+        agent: the agent at work.
+        leases: of those who take part, by the user's names for them.
+        arranged: who runs what.
+        plan: how mpirun is called.
+    """
+
+    def __init__(
+        self, agent: Agent, leases: Mapping[str, Lease], arranged: Layout, plan: LaunchPlan
+    ) -> None:
         self._agent = agent
+        self._loop = asyncio.get_running_loop()
         self._leases = dict(leases)
-        self._workers = workers
+        self._arranged = arranged
+        self._plan = plan
+        self._terms = ranks.Terms(start_s=agent.settings.start_timeout_s, linger_s=_LINGER_S)
         self._lost: list[Lost] = []
-        self._lost_one = asyncio.Event()
+        self._news = asyncio.Event()
         self._copiers: list[Copier] = []
         self._log: IO[bytes] | None = None
+        self._begun = 0.0
+        self._too_late = False
+        self._lingers = False
+        self.book = ranks.Book(arranged.np if plan.wrapper is not None else 0)
 
-    async def run(self, plan: LaunchPlan) -> Evidence:
+    def hear(self, host: str, message: Message) -> None:
+        """Take what a host says; reports of ranks are all that counts here."""
+        if message.kind == messages.RANK:
+            wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
+            if self.book.hear(host, message.body, self._loop.time(), wall):
+                self._news.set()
+
+    async def run(self) -> Evidence:
         """Start mpirun as planned and return what was seen of it."""
-        child = self._spawn(plan)
+        child = self._spawn()
+        self._begun = self._loop.time()
         self._agent.target = child
         for name, lease in self._leases.items():
             self._follow(name, lease)
@@ -50,17 +81,38 @@ class Watch:
         stop = self._agent.stop_signal
         lost = tuple(self._lost)
         await self._finish_output()
+        evidence = self._evidence(child.ended.result(), stop, lost)
+        if not stop and not lost and self._reports_are_due(evidence):
+            await asyncio.sleep(_LAST_REPORTS_S)
+            evidence = self._evidence(child.ended.result(), stop, lost)
+        return evidence
+
+    def _evidence(self, code: int, stop: int | None, lost: tuple[Lost, ...]) -> Evidence:
+        slots = {place.name: place.slots for place in self._arranged.places}
+        map_by = self._agent.settings.map_by
         return Evidence(
-            code=child.ended.result(),
+            code=code,
             stop_signal=stop,
             stderr=self._copiers[0].tail.text,
             lost=lost,
             leased=sum(not lease.plain for lease in self._leases.values()),
-            workers=self._workers,
-            program_exists=Path(plan.program).exists(),
+            workers=len(self._arranged.places),
+            program_exists=Path(self._plan.program).exists(),
+            ranks=self.book.ranks(),
+            expected=ranks.expected(slots, self._arranged.np, map_by),
+            start_s=self._terms.start_s if self._too_late else None,
+            lingered=self._lingers,
         )
 
-    def _spawn(self, plan: LaunchPlan) -> Child:
+    def _reports_are_due(self, evidence: Evidence) -> bool:
+        """Tell whether a report that decides the verdict may still be on its way."""
+        seen = evidence.ranks
+        if not seen.np:
+            return False
+        return bool(evidence.missing) if evidence.code == 0 else not seen.failures
+
+    def _spawn(self) -> Child:
+        plan = self._plan
         self._log = self._open_log()
         child = self._agent.children.spawn(
             plan.argv,
@@ -89,27 +141,49 @@ class Watch:
             ) from fault
 
     async def _until_ended(self, child: Child) -> None:
-        """Wait for mpirun's end, or bring it about when stopped or when a worker is lost."""
+        """Wait for mpirun's end, or bring it about: when stopped, when a worker is lost, in time."""
         agent = self._agent
         stop = asyncio.ensure_future(agent.stopped.wait())
-        lost = asyncio.ensure_future(self._lost_one.wait())
-        await _first({child.ended, stop, lost})
-        if child.running and not stop.done():
-            logger.error("%s was lost: %s; stopping the job", self._lost[0].host, self._lost[0].why)
-            await _first({child.ended, stop}, _OWN_WORDS_S)
-            if not child.ended.done() and not stop.done():
-                await Ladder(_TAKE_DOWN_S).stop(child)
+        while not child.ended.done() and not stop.done():
+            self._news.clear()
+            if self._lost:
+                await self._take_down_for_lost(child, stop)
+                break
+            advice = ranks.advise(
+                self.book, self._terms, begun=self._begun,
+                quiet_since=max(one.heard_at for one in self._copiers), now=self._loop.time(),
+            )  # fmt: skip
+            self._too_late, self._lingers = advice.too_late, advice.lingers
+            if advice.too_late or advice.lingers:
+                await self._take_down_in_time(child)
+                break
+            news = asyncio.ensure_future(self._news.wait())
+            patience = None if advice.until is None else advice.until - self._loop.time()
+            await _first({child.ended, stop, news}, patience)
+            news.cancel()
         if child.running:
             await agent.ladder.stop(child, agent.stop_signal or signal.SIGTERM)
         stop.cancel()
-        lost.cancel()
+
+    async def _take_down_for_lost(self, child: Child, stop: asyncio.Future[Any]) -> None:
+        logger.error("%s was lost: %s; stopping the job", self._lost[0].host, self._lost[0].why)
+        await _first({child.ended, stop}, _OWN_WORDS_S)
+        if not child.ended.done() and not stop.done():
+            await Ladder(_TAKE_DOWN_S).stop(child)
+
+    async def _take_down_in_time(self, child: Child) -> None:
+        if self._lingers:
+            logger.warning("all ranks have ended, and mpirun has not: stopping it")
+        else:
+            logger.error("not all ranks have started in %g s: stopping mpirun", self._terms.start_s)
+        await Ladder(_TAKE_DOWN_S).stop(child)
 
     def _follow(self, name: str, lease: Lease) -> None:
         def gone(why: str) -> None:
             self._lost.append(Lost(host=name, why=why))
-            self._lost_one.set()
+            self._news.set()
 
-        lease.attach(lambda _message: None, gone)
+        lease.attach(lambda message: self.hear(name, message), gone)
         lease.send(Message(kind=messages.PHASE, body={"stage": "running"}))
 
     async def _finish_output(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections import deque
 from typing import IO
 
@@ -48,6 +49,7 @@ class Copier(threading.Thread):
         self._target = target
         self._copy = copy
         self.tail = Tail()
+        self.heard_at = 0.0
 
     def run(self) -> None:
         """Copy until the last writer has closed the pipe."""
@@ -55,6 +57,7 @@ class Copier(threading.Thread):
             chunk = os.read(self._source.fileno(), _CHUNK)
             if not chunk:
                 return
+            self.heard_at = time.monotonic()  # the clock of asyncio's loop
             self.tail.add(chunk)
             if self._copy is not None:
                 with contextlib.suppress(OSError, ValueError):
