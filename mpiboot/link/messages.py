@@ -93,7 +93,7 @@ def read_over(message: Message) -> Over | None:
     return Over(code=code, final=final, ran=ran)
 
 
-_OF_RANK = ("rank", "size", "pid", "event", "code", "signal", "why", "detail", "at")
+_OF_RANK = ("rank", "size", "pid", "event", "code", "signal", "why", "text", "at_ms")
 
 
 def rank_message(body: Mapping[str, object]) -> Message:

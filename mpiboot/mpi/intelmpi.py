@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePath
 
 from mpiboot.mpi import hydra
 from mpiboot.mpi.protocol import Export, Invocation, Request, Variable, Words
@@ -86,7 +85,7 @@ def _of_this_mpi(request: Request) -> Iterator[Export]:
             yield Export(name="I_MPI_PIN_DOMAIN", value=pin, reason=reason)
     if "/" in request.mpirun and _LIBRARIES not in taken:
         # A wheel has no script that sets this; without it a rank cannot load libfabric.
-        own = str(PurePath(request.mpirun).parent.parent / "lib")
+        own = request.mpirun.rsplit("/", 2)[0] + "/lib"
         theirs = request.environ.get(_LIBRARIES, "")
         value = ":".join(part for part in (own, theirs) if part)
         yield Export(name=_LIBRARIES, value=value, reason="Intel MPI's own libraries")

@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass, replace
 
 _START = b"\x1e"
-_END = b"\x1d"
+_END = b"\x1d\n"
+_ESCAPED = {b"\x1be": b"\x1b", b"\x1bn": b"\n", b"\x1b0": b"\0"}
+_ESCAPE = re.compile(rb"\x1b[en0]")
 _LONGEST_HEADER = 96
 _LONGEST_PAYLOAD = 4096
 _LONGEST_LINE = 1 << 20
@@ -89,13 +91,15 @@ class Frames:
             return None, at + (_LONGEST_HEADER if begun else 0)
         rank, stream, time_ms, size = header.groups()
         end = header.end() + int(size)
-        whole = len(self._buffer) > end
-        if int(size) > _LONGEST_PAYLOAD or (whole and self._buffer[end] != _END[0]):
+        mark = self._buffer[end : end + len(_END)]
+        if int(size) > _LONGEST_PAYLOAD or not _END.startswith(mark):
             return None, at
-        if not whole:
-            return None, end + 1
-        data = bytes(self._buffer[header.end() : end])
-        return Record(int(rank), stream.decode(), int(time_ms), data), end + 1
+        if len(mark) < len(_END):
+            return None, len(self._buffer) + 1
+        data = _ESCAPE.sub(
+            lambda found: _ESCAPED[found.group()], bytes(self._buffer[header.end() : end])
+        )
+        return Record(int(rank), stream.decode(), int(time_ms), data), end + len(_END)
 
     def _text(self, start: int, end: int) -> list[Text | Record]:
         return [Text(bytes(self._buffer[start:end]))] if end > start else []

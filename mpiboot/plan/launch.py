@@ -11,8 +11,9 @@ from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import is_address
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Export, Request, Variable, Words
-from mpiboot.plan import passenv, sshconf, wrapping
+from mpiboot.plan import passenv, program, sshconf, wrapping
 from mpiboot.plan.layout import Layout
+from mpiboot.plan.program import Look
 from mpiboot.plan.wrapping import Wrapper
 
 
@@ -118,6 +119,7 @@ def prepare(
     *,
     layout: Layout,
     facts: Sequence[Facts | None],
+    look: Look | None = None,
 ) -> LaunchPlan:
     """Decide how mpirun is called.
 
@@ -137,6 +139,8 @@ def prepare(
         settings, ground, layout, facts,
         wrapped=wrapper is not None, exports=exports, environ=environ,
     )  # fmt: skip
+    if look is not None and settings.abort_on_exception:
+        command = program.command(command, look)
     request = replace(request, command=wrapping.command(wrapper, command))
     refused = dialect.unsupported(request)
     if refused:

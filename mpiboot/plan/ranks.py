@@ -115,10 +115,9 @@ class Book:
 
 
 def _end(rank: int, host: str, body: Mapping[str, object], wall: float) -> End:
-    at = body.get("at")
-    told = isinstance(at, int | float) and abs(at - wall) < _SKEW_S
+    at = (_integer(body, "at_ms", 1 << 50) or 0) / 1000
     why = body.get("why")
-    detail = body.get("detail")
+    detail = body.get("text")
     signal = _integer(body, "signal", 64)
     return End(
         rank=rank,
@@ -129,7 +128,7 @@ def _end(rank: int, host: str, body: Mapping[str, object], wall: float) -> End:
         detail="".join(c for c in detail[:300] if c.isprintable())
         if isinstance(detail, str)
         else "",
-        at=float(at) if told and isinstance(at, int | float) else wall,
+        at=at if abs(at - wall) < _SKEW_S else wall,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from mpiboot import mpi
 from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect
+from mpiboot.plan import program
+from mpiboot.plan.program import Look
+from mpiboot.roles import looking
 from mpiboot.runtime import files, inspect
 from mpiboot.runtime.children import Children
 
@@ -30,28 +34,37 @@ class Installation:
         dialect: how it wants to be called.
         version: its version.
         site_params: parameters that its site file sets.
+        look: what was found out about the job's program.
     """
 
     mpirun: str
     dialect: Dialect
     version: str
     site_params: Mapping[str, str]
+    look: Look
 
 
-async def find(settings: Settings, env: Mapping[str, str], children: Children) -> Installation:
-    """Find and ask mpirun.
+async def find(
+    settings: Settings, env: Mapping[str, str], children: Children, command: Sequence[str]
+) -> Installation:
+    """Find and ask mpirun, and look at the job's program.
 
     Raises:
-        ConfigError: there is none, it is unknown, or there is no ssh client for it.
+        ConfigError: there is none, it is unknown, there is no ssh client for it, or the program
+            belongs to another MPI.
     """
     path = _mpirun(settings, env)
     try:
-        done = await children.run([path, "--version"], timeout_s=_VERSION_S, env=env)
+        asked = children.run([path, "--version"], timeout_s=_VERSION_S, env=env)
+        done, look = await asyncio.gather(asked, looking.look(command, env, children))
     except MpibootError as fault:
         raise ConfigError(f"mpirun: {fault}") from fault
     dialect, version = mpi.detect(done.text, path)
     if inspect.find_program("ssh", env) is None:
         raise ConfigError("no ssh client on PATH", hint="install openssh-client in this image")
+    wrong = program.mismatch(look, dialect.FAMILY, f"{dialect.NAME} {version}")
+    if wrong:
+        raise ConfigError(wrong, hint="choose the right one with --mpi-home or --mpirun")
     prefix = Path(os.path.realpath(path)).parent.parent
     path = _program(dialect, path)
     given = settings.mpirun or settings.mpi_home
@@ -61,6 +74,7 @@ async def find(settings: Settings, env: Mapping[str, str], children: Children) -
         dialect=dialect,
         version=version,
         site_params=_site_params(dialect, prefix),
+        look=look,
     )
 
 

@@ -84,7 +84,7 @@ class Launcher:
         agent = self._agent
         source = ground.find_source(self._settings, agent.env)
         installed = asyncio.ensure_future(
-            installation.find(self._settings, agent.job_env, agent.children)
+            installation.find(self._settings, agent.job_env, agent.children, self._view.command)
         )
         # A fault that ends the run earlier must not leave this one's to the garbage collector.
         installed.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -156,7 +156,7 @@ class Launcher:
             own_address=self._own_address(), own=own,
         )  # fmt: skip
         plan = launch.prepare(
-            settings, self._view.command, installed.dialect, what,
+            settings, self._view.command, installed.dialect, what, look=installed.look,
             layout=arranged, facts=[one.facts for one in decision.chosen],
         )  # fmt: skip
         for file in plan.files:

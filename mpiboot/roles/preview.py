@@ -28,7 +28,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     pump = SignalPump(lambda _number: None, children.reap)
     pump.start()
     job_env = job_environment(env)
-    installed = await installation.find(settings, job_env, children)
+    installed = await installation.find(settings, job_env, children, command)
     pump.stop()
     origin = keys.find(settings, env)
     source = ground.find_source(settings, env)
@@ -53,7 +53,13 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     )  # fmt: skip
     # Workers of one job are made of one image: what is here is presumed there.
     plan = launch.prepare(
-        settings, command, installed.dialect, what, layout=place, facts=[own.facts] * len(seen)
+        settings,
+        command,
+        installed.dialect,
+        what,
+        look=installed.look,
+        layout=place,
+        facts=[own.facts] * len(seen),
     )
     lines = [
         f"note   keys from {origin.what}; host keys of the job are pinned at the start",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import time
 from collections.abc import Mapping
@@ -18,10 +19,12 @@ from mpiboot.plan import ranks
 from mpiboot.plan.launch import LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.verdict import Evidence, Lost
+from mpiboot.report.output import Output
 from mpiboot.roles.agent import Agent
 from mpiboot.runtime.children import PIPE, Child
 from mpiboot.runtime.ladder import Ladder
 from mpiboot.runtime.streams import Copier
+from mpiboot.runtime.within import within
 
 # mpirun names the daemon it lost within this time; then it is taken down.
 _OWN_WORDS_S = 3.0
@@ -31,7 +34,7 @@ _LAST_OUTPUT_S = 2.0
 # Open MPI 5 now and then stays for ever after its last rank; others are gone in a tenth of a second.
 _LINGER_S = 5.0
 # Reports of ranks take another way than mpirun's status, and may arrive later.
-_LAST_REPORTS_S = 0.5
+_LAST_REPORTS_S = 1.0
 
 
 class Watch:
@@ -82,8 +85,13 @@ class Watch:
         lost = tuple(self._lost)
         await self._finish_output()
         evidence = self._evidence(child.ended.result(), stop, lost)
-        if not stop and not lost and self._reports_are_due(evidence):
-            await asyncio.sleep(_LAST_REPORTS_S)
+        deadline = self._loop.time() + _LAST_REPORTS_S
+        while not stop and not lost and self._reports_are_due(evidence):
+            if self._loop.time() >= deadline:
+                break
+            self._news.clear()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await within(deadline - self._loop.time(), self._news.wait())
             evidence = self._evidence(child.ended.result(), stop, lost)
         return evidence
 
@@ -109,11 +117,14 @@ class Watch:
         seen = evidence.ranks
         if not seen.np:
             return False
-        return bool(evidence.missing) if evidence.code == 0 else not seen.failures
+        if evidence.code == 0:
+            return bool(evidence.missing)
+        return len(seen.ends) < max(1, len(seen.started))
 
     def _spawn(self) -> Child:
         plan = self._plan
         self._log = self._open_log()
+        output = self._output()
         child = self._agent.children.spawn(
             plan.argv,
             name="mpirun",
@@ -124,10 +135,23 @@ class Watch:
         )
         for pipe, target in ((child.popen.stderr, 2), (child.popen.stdout, 1)):
             if pipe is not None:
-                copier = Copier(pipe, target, self._log)
+                copier = Copier(pipe, target, self._log, output if target == 2 else None)
                 copier.start()
                 self._copiers.append(copier)
         return child
+
+    def _output(self) -> Output | None:
+        """Make what takes framed output apart, where it is framed."""
+        wrapper, settings = self._plan.wrapper, self._agent.settings
+        if wrapper is None or not wrapper.nonce:
+            return None
+        return Output(
+            wrapper.nonce,
+            tag=settings.tag_output,
+            stamp=settings.timestamp_output,
+            directory=settings.output_dir,
+            log=self._log,
+        )
 
     def _open_log(self) -> IO[bytes] | None:
         path = self._agent.settings.log_file

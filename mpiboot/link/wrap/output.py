@@ -20,12 +20,26 @@ PAYLOAD = LARGEST - _HEADER
 
 
 def frame(nonce: bytes, rank: int, stream: bytes, time_ms: int, payload: bytes) -> bytes:
-    r"""Wrap a payload: `RS nonce rank stream time length US payload GS`.
+    r"""Wrap a payload: `RS nonce rank stream time length US payload GS LF`.
 
-    The three separators and the nonce together are in no text of mpirun's own.
+    The three separators and the nonce together are in no text of mpirun's own. A frame is one line:
+    Open MPI 5 passes output on line by line, and lines of other ranks may come between two of them.
     """
-    head = b"\x1e%b %d %b %d %d\x1f" % (nonce, rank, stream, time_ms, len(payload))
-    return head + payload + b"\x1d"
+    text = _escaped(payload)
+    return b"\x1e%b %d %b %d %d\x1f%b\x1d\n" % (nonce, rank, stream, time_ms, len(text), text)
+
+
+def _escaped(payload: bytes) -> bytes:
+    """Take newlines out, and NULs, which mpirun adds where it likes."""
+    return payload.replace(b"\x1b", b"\x1be").replace(b"\n", b"\x1bn").replace(b"\0", b"\x1b0")
+
+
+def _fitting(payload: bytes) -> list[bytes]:
+    """Cut a payload that grows too long when it is escaped."""
+    if len(_escaped(payload)) <= PAYLOAD:
+        return [payload]
+    middle = len(payload) // 2
+    return _fitting(payload[:middle]) + _fitting(payload[middle:])
 
 
 class Stream:
@@ -128,12 +142,13 @@ class Output:
 
     def _send(self, stream: Stream, *, everything: bool) -> None:
         for payload in stream.take(everything=everything):
-            piece = frame(self._nonce, self._rank, stream.name, stream.time_ms, payload)
-            try:
-                self._pipe.write(piece)
-            except OSError:
-                self._give_up()
-                return
+            for part in _fitting(payload):
+                piece = frame(self._nonce, self._rank, stream.name, stream.time_ms, part)
+                try:
+                    self._pipe.write(piece)
+                except OSError:
+                    self._give_up()
+                    return
 
     def _give_up(self) -> None:
         """Nobody reads: let the program find out, as it would have without us."""

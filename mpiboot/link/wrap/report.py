@@ -54,7 +54,13 @@ class Report:
             self._path = b""
         if self._socket is None:
             return
-        line = compact.write({"v": _VERSION, "kind": "rank", "rank": self.rank, **body})
+        head: dict[str, int | str] = {
+            "v": _VERSION,
+            "kind": "rank",
+            "rank": self.rank,
+            "at_ms": time.time_ns() // 1_000_000,
+        }
+        line = compact.write({**head, **body})
         try:
             self._socket.send(line.encode() + b"\n")
         except OSError:

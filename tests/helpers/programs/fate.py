@@ -6,14 +6,17 @@ Usage: fate.py exit N | abort N | kill N | raise | finalize N | fine
 import os
 import signal
 import sys
+import time
 
 from mpi4py import MPI  # type: ignore[import-not-found]
 
 world = MPI.COMM_WORLD
-world.Barrier()
 kind, number = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
 os.write(1, f"rank {world.rank} of {world.size} on {os.uname().nodename}\n".encode())
-if world.rank == world.size - 1:
+world.Barrier()
+time.sleep(0.5)  # what is written right before an abort may be lost on its way
+rank, last = world.rank, world.size - 1
+if rank == last:
     if kind == "exit":
         os._exit(number)
     if kind == "abort":
@@ -25,5 +28,5 @@ if world.rank == world.size - 1:
         raise ValueError("this rank has had enough")
 if kind == "finalize":
     MPI.Finalize()
-    os._exit(number if world.rank == 0 else 0)
+    os._exit(number if rank == 0 else 0)
 world.Barrier()
