@@ -2,7 +2,7 @@
 
 `PYTHON -I -S rank.py OPTIONS PROGRAM ARGS…`. The same on every MPI: exit codes, who failed first,
 output that can be told apart, and proof that the program was started at all. OPTIONS is one JSON
-object: `wdir`, `out`, `net` and `ifvars`, `mpi`. Each rank waits for this file, so it and what it
+object: `wdir`, `in`, `out`, `net` and `ifvars`, `mpi`. Each rank waits for this file, so it and what it
 imports take nothing but small parts of the standard library.
 """
 
@@ -31,10 +31,15 @@ def main() -> NoReturn:
     """Run the program and end as it did."""
     env = environment()
     options = Options(sys.argv[1])
-    report = Report(env.pop(b"MPIBOOT_LINK", b""), *place(env))
+    link = env.pop(b"MPIBOOT_LINK", b"")
+    report = Report(link, *place(env))
     pmi = env.get(b"PMI_FD", b"")
     try:
         options.apply(env)
+        if options.stdin and report.rank == 0:
+            from mpiboot.link.wrap import input  # noqa: A004 - most ranks need none
+
+            input.take(link, options.stdin)
         output = frames(options.nonce, report.rank)
         argv = [os.fsencode(word) for word in sys.argv[2:]]
         program = Program(argv, env, output.ends if output is not None else None)

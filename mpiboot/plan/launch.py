@@ -35,6 +35,7 @@ class Ground:
         own_address: address of this container as the workers reach it; empty when not known.
         facts: what this container tells of itself.
         link: path of this agent's own socket.
+        no_stdin: whether this program's stdin is /dev/null.
         nonce: a mark that no program can guess, for framed output.
         site_params: parameters of the site's own MCA file.
         environ: the environment for the job: the container's, less the agent's own variables.
@@ -53,6 +54,7 @@ class Ground:
     own_address: str
     facts: Facts
     link: str
+    no_stdin: bool
     nonce: str
     site_params: Mapping[str, str]
     environ: Mapping[str, str]
@@ -131,13 +133,14 @@ def prepare(
         raise ConfigError(
             fault, hint="set another hostname for this container (docker: --hostname)"
         )
-    wrapper, unwrapped = wrapping.decide(settings, dialect, ground, facts)
+    wrapper, unwrapped = wrapping.decide(settings, dialect, ground, facts, layout)
     exports, given = passenv.by_name(passenv.exports(settings.export, ground.environ, facts))
     own = {wrapping.LINK: ground.link} if wrapper is not None else {}  # for ranks of this container
     environ = {**ground.environ, **own, **{one.name: one.value for one in given}}
     request = _request(
         settings, ground, layout, facts,
-        wrapped=wrapper is not None, exports=exports, environ=environ,
+        wrapped=wrapper is not None,
+        no_stdin=ground.no_stdin or (wrapper is not None and bool(wrapper.feeds)), exports=exports, environ=environ,
     )  # fmt: skip
     if look is not None and settings.abort_on_exception:
         command = program.command(command, look)
@@ -166,6 +169,7 @@ def _request(
     facts: Sequence[Facts | None],
     *,
     wrapped: bool,
+    no_stdin: bool,
     exports: Sequence[Export],
     environ: Mapping[str, str],
 ) -> Request:
@@ -198,6 +202,7 @@ def _request(
         no_cma=any(one is None or one.cma is False for one in facts),
         tag_output=settings.tag_output and not wrapped,
         timestamp_output=settings.timestamp_output and not wrapped,
+        no_stdin=no_stdin,
         wdir="" if wrapped else settings.wdir,
         mca=settings.mca,
         mpirun_args=settings.mpirun_arg,

@@ -80,6 +80,7 @@ def collect(
         own_address=own_address,
         facts=own.facts,
         link=f"{directory}/{SOCKET}",
+        no_stdin=files.is_null(0),
         nonce=secrets.token_hex(8),
         site_params=installed.site_params,
         environ=job_env,

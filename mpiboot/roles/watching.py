@@ -21,7 +21,7 @@ from mpiboot.plan.layout import Layout
 from mpiboot.plan.verdict import Evidence, Lost
 from mpiboot.report.output import Output
 from mpiboot.roles.agent import Agent
-from mpiboot.runtime.children import PIPE, Child
+from mpiboot.runtime.children import DEVNULL, PIPE, Child
 from mpiboot.runtime.ladder import Ladder
 from mpiboot.runtime.streams import Copier
 from mpiboot.runtime.within import within
@@ -60,6 +60,7 @@ class Watch:
         self._news = asyncio.Event()
         self._copiers: list[Copier] = []
         self._log: IO[bytes] | None = None
+        self._feeder: Child | None = None
         self._begun = 0.0
         self._too_late = False
         self._lingers = False
@@ -81,6 +82,8 @@ class Watch:
             self._follow(name, lease)
         await self._until_ended(child)
         self._agent.target = None
+        if self._feeder is not None:
+            self._feeder.signal(signal.SIGTERM)
         stop = self._agent.stop_signal
         lost = tuple(self._lost)
         await self._finish_output()
@@ -125,11 +128,12 @@ class Watch:
         plan = self._plan
         self._log = self._open_log()
         output = self._output()
+        self._feeder = self._feed()
         child = self._agent.children.spawn(
             plan.argv,
             name="mpirun",
             env=plan.environ,
-            stdin=None,
+            stdin=None if self._feeder is None else DEVNULL,
             stdout=PIPE if self._log is not None else None,
             stderr=PIPE,
         )
@@ -139,6 +143,16 @@ class Watch:
                 copier.start()
                 self._copiers.append(copier)
         return child
+
+    def _feed(self) -> Child | None:
+        """Bring rank 0 its stdin where this MPI loses it on the way."""
+        wrapper = self._plan.wrapper
+        if wrapper is None or not wrapper.feeds:
+            return None
+        argv = wrapper.feeder(f"{self._agent.directory}/ssh_config")
+        return self._agent.children.spawn(
+            argv, env=self._plan.environ, stdin=None, stdout=DEVNULL, stderr=DEVNULL
+        )
 
     def _output(self) -> Output | None:
         """Make what takes framed output apart, where it is framed."""

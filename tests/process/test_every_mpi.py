@@ -218,14 +218,14 @@ def test_env_09_no_noise_of_locales(agents: Agents, mpi: Mpi) -> None:
 def test_stdin_goes_to_the_first_rank(agents: Agents, mpi: Mpi, tmp_path: Path) -> None:
     """What the launcher is fed, rank 0 reads to its end."""
     text = tmp_path / "stdin"
-    text.write_bytes(b"line\n" * 1000)
+    text.write_bytes(b"line\n" * 100_000)
     agents.workers(2, **mpi.pod)
     job = ("sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 || wc -l')
     with text.open("rb") as stdin:
         launcher = launch(agents, mpi, *job, stdin=stdin)
     assert launcher.wait() == 0
     agents.assert_global()
-    assert launcher.out.decode().split() == ["1000"]
+    assert launcher.out.decode().split() == ["100000"]
 
 
 def test_out_01_lines_stay_whole_and_have_an_owner(agents: Agents, mpi: Mpi) -> None:
