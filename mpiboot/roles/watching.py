@@ -21,6 +21,7 @@ from mpiboot.plan.layout import Layout
 from mpiboot.plan.verdict import Evidence, Lost
 from mpiboot.report.output import Output
 from mpiboot.roles.agent import Agent
+from mpiboot.roles.calling import Calls
 from mpiboot.runtime.children import DEVNULL, PIPE, Child
 from mpiboot.runtime.ladder import Ladder
 from mpiboot.runtime.streams import Copier
@@ -63,11 +64,15 @@ class Watch:
         self._feeder: Child | None = None
         self._begun = 0.0
         self._too_late = False
+        self._calls = Calls()
+        self._unreachable: dict[str, str] = {}
         self._lingers = False
         self.book = ranks.Book(arranged.np if plan.wrapper is not None else 0)
 
     def hear(self, host: str, message: Message) -> None:
-        """Take what a host says; reports of ranks are all that counts here."""
+        """Take what a host says: reports of ranks, and answers to our calls."""
+        if message.kind == messages.CALL:
+            self._calls.hear(host, message)
         if message.kind == messages.RANK:
             wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
             if self.book.hear(host, message.body, self._loop.time(), wall):
@@ -112,6 +117,7 @@ class Watch:
             ranks=self.book.ranks(),
             expected=ranks.expected(slots, self._arranged.np, map_by),
             start_s=self._terms.start_s if self._too_late else None,
+            unreachable=self._unreachable,
             lingered=self._lingers,
         )
 
@@ -214,6 +220,7 @@ class Watch:
             logger.warning("all ranks have ended, and mpirun has not: stopping it")
         else:
             logger.error("not all ranks have started in %g s: stopping mpirun", self._terms.start_s)
+            self._unreachable = await self._calls.unreachable(self._leases)
         await Ladder(_TAKE_DOWN_S).stop(child)
 
     def _follow(self, name: str, lease: Lease) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mpiboot.local.cluster import Cluster
-from tests.helpers.agents import PROGRAMS, Agent, Agents
+from tests.helpers.agents import MPIBOOT, PROGRAMS, Agent, Agents
 from tests.helpers.mpis import MPIS, Mpi
 
 # Open MPI 4 waits two seconds over each rank that failed; these tests are not about that.
@@ -67,7 +67,10 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
 
 
 def launch(agents: Agents, mpi: Mpi, *command: str, **spec: Any) -> Agent:
-    """Start a launcher with this MPI."""
+    """Start a launcher with this MPI; `entry` is a shell script that runs in its pod before it."""
+    entry = spec.pop("entry", "")
+    if entry:
+        spec["agent"] = ("sh", "-c", f'{entry} exec "$@"', "sh", *MPIBOOT)
     spec.setdefault("hosts", "w1:1,w2:1")
     options = (*mpi.options, *QUICK.get(mpi.name, ()), *spec.pop("options", ()))
     env = {**mpi.pod.get("env", {}), **spec.pop("env", {})}
