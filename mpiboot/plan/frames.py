@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 _START = b"\x1e"
-_END = b"\x1d"
+_END = b"\x1d\n"
 _LONGEST_HEADER = 96
 _LONGEST_PAYLOAD = 4096
 _LONGEST_LINE = 1 << 20
@@ -88,14 +88,15 @@ class Frames:
             begun = self._mark.startswith(rest[: len(self._mark)]) and b"\x1f" not in rest
             return None, at + (_LONGEST_HEADER if begun else 0)
         rank, stream, time_ms, size = header.groups()
-        end = header.end() + int(size)
-        whole = len(self._buffer) > end
-        if int(size) > _LONGEST_PAYLOAD or (whole and self._buffer[end] != _END[0]):
+        payload_end = header.end() + int(size)
+        end = payload_end + len(_END)
+        tail = bytes(self._buffer[payload_end:end])
+        if int(size) > _LONGEST_PAYLOAD or not _END.startswith(tail):
             return None, at
-        if not whole:
-            return None, end + 1
-        data = bytes(self._buffer[header.end() : end])
-        return Record(int(rank), stream.decode(), int(time_ms), data), end + 1
+        if tail != _END:
+            return None, end
+        data = bytes(self._buffer[header.end() : payload_end])
+        return Record(int(rank), stream.decode(), int(time_ms), data), end
 
     def _text(self, start: int, end: int) -> list[Text | Record]:
         return [Text(bytes(self._buffer[start:end]))] if end > start else []

@@ -20,12 +20,13 @@ PAYLOAD = LARGEST - _HEADER
 
 
 def frame(nonce: bytes, rank: int, stream: bytes, time_ms: int, payload: bytes) -> bytes:
-    r"""Wrap a payload: `RS nonce rank stream time length US payload GS`.
+    """Wrap a payload: `RS nonce rank stream time length US payload GS LF`.
 
-    The three separators and the nonce together are in no text of mpirun's own.
+    The nonce between such separators is in no text of mpirun's own. Open MPI 5 holds back what does
+    not end a line, and lets other ranks go first: so a frame always ends one.
     """
     head = b"\x1e%b %d %b %d %d\x1f" % (nonce, rank, stream, time_ms, len(payload))
-    return head + payload + b"\x1d"
+    return head + payload + b"\x1d\n"
 
 
 class Stream:
