@@ -20,11 +20,13 @@ class Stack:
         debian: the release of its base.
         launcher: what its mpirun says of its version.
         library: what mpi4py says of the MPI that it found.
+        trains: whether Horovod is there.
     """
 
     debian: str
     launcher: str
     library: str
+    trains: bool = False
 
 
 STACKS = {
@@ -33,7 +35,10 @@ STACKS = {
     "mpich": Stack("13", r"HYDRA[^$]*Version: +4\.2\.1", "MPICH Version:      4.2.1"),
     "mpich4.0": Stack("12", r"HYDRA[^$]*Version: +4\.0\.2", "MPICH Version:\t4.0.2"),
     "intelmpi": Stack("12", r"Intel\(R\) MPI.* 2021\.18\.1", "Intel(R) MPI Library 2021.18.1"),
+    "horovod": Stack("12", r"\(Open MPI\) 4\.1\.4", "Open MPI v4.1.4", trains=True),
+    "horovod-openmpi5": Stack("12", r"\(Open MPI\) 5\.0\.11", "Open MPI v5.0.11", trains=True),
 }
+TRAINING = [name for name, stack in STACKS.items() if stack.trains]
 PROGRAMS = "/opt/mpiboot/share/programs"
 # Open MPI minds root, and more ranks than cores; the others do not know the names.
 MAY = {
@@ -95,6 +100,21 @@ def test_two_ranks_are_one_world(stack: str) -> None:
     assert "sum=3 expected=3 ranks=2 hosts=1" in said, said
 
 
+@pytest.mark.parametrize("stack", TRAINING)
+def test_horovod_trains_over_mpi(stack: str) -> None:
+    """Two ranks of Horovod, wired by MPI alone, end with the same weights and a small loss."""
+    said = run(image(stack), "mpirun", "-np", "2", "python3", f"{PROGRAMS}/train_mxnet.py")
+
+    for rank in ("rank 0/2 local 0/2", "rank 1/2 local 1/2"):
+        assert re.search(
+            rf"^{rank} host \S+ mpi_built=True mpi_enabled=True$", said, re.MULTILINE
+        ), said
+    losses = [float(loss) for loss in re.findall(r"^epoch \d loss (\S+)$", said, re.MULTILINE)]
+    assert len(losses) == 5
+    assert losses[-1] < 0.01 < losses[0]
+    assert "same_on_all_ranks True" in said
+
+
 @pytest.mark.parametrize("kind", ["", "-test"])
 @pytest.mark.parametrize("stack", STACKS)
 def test_no_host_key_is_baked_in(stack: str, kind: str) -> None:
@@ -131,7 +151,9 @@ def test_nothing_is_left_of_the_build(stack: str) -> None:
 @pytest.mark.parametrize("stack", STACKS)
 def test_python_compiles_nothing_at_start(stack: str) -> None:
     """What a rank imports is compiled in the image: a fresh container would do it in every start."""
-    said = run(image(stack), "python3", "-v", "-c", "import mpi4py.MPI")
+    modules = "mpi4py.MPI" + (", mxnet, horovod.mxnet" if STACKS[stack].trains else "")
+
+    said = run(image(stack), "python3", "-v", "-c", f"import {modules}")
 
     # Python names the .pyc in quotes, and the source that it had to compile without.
     assert re.search(r"^# code object from '/\S+/mpi4py/\S+\.pyc'", said, re.MULTILINE)
