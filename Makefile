@@ -43,6 +43,7 @@ unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
 
 process: $(DEV) ## Real processes in network namespaces; needs root
 	.ci/packages $(JOB) curl
+	.ci/mpis
 	$(BIN)/pytest tests/process $(ARGS)
 
 docker: $(DEV) images ## Real containers
@@ -60,7 +61,7 @@ bench: $(DEV) ## Benchmarks beside their baselines; ARGS="-n 9 job-4"
 	$(BIN)/python -m bench $(ARGS)
 
 clean: ## Remove .venv, caches and build files; images stay
-	rm -rf .venv .build dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .mpi .build dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamps carry pyproject.toml's checksum: a checkout that only renews its time installs nothing.

@@ -57,7 +57,12 @@ class Login:
 
 
 class Lease:
-    """An open connection to a worker; closing it from either side ends the lease."""
+    """An open connection to a worker; closing it from either side ends the lease.
+
+    Attributes:
+        heard_at: when the worker last said something, on the loop's clock.
+        own_address: our own address on this connection: one that the worker can reach.
+    """
 
     def __init__(
         self, transport: paramiko.Transport, channel: paramiko.Channel | None, rest: bytes
@@ -68,6 +73,7 @@ class Lease:
         self._on_message: Callable[[Message], None] | None = None
         self._on_lost: Callable[[str], None] | None = None
         self.heard_at = 0.0
+        self.own_address = ""
 
     @property
     def plain(self) -> bool:
@@ -185,16 +191,20 @@ def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) ->
     logging.getLogger("paramiko").propagate = False
     sock = _Prompt(fileno=sock.detach())
     _tune(sock, terms.lost_s)
+    own_address = str(sock.getsockname()[0])
     transport = paramiko.Transport(sock)
     begun = time.monotonic()
     try:
-        return _converse(transport, name, port, user, terms)
+        found = _converse(transport, name, port, user, terms)
     except (paramiko.SSHException, EOFError, OSError) as fault:
         transport.close()
         if time.monotonic() - begun >= terms.timeout_s:  # paramiko's words for it are of all kinds
             detail = f"it accepts, but a login gets no answer within {terms.timeout_s:g} s"
             return Login(reach=Reach.NO_ROUTE, detail=detail)
         return _failed(fault, user)
+    if found.lease is not None:
+        found.lease.own_address = own_address
+    return found
 
 
 def _failed(fault: Exception, user: str) -> Login:

@@ -19,7 +19,8 @@ PHASE = "phase"  # launcher → worker: what the job is doing
 OVER = "over"  # launcher → worker: the attempt is over
 BYE = "bye"  # worker → launcher: understood, leaving or staying
 PROBE = "probe"  # probe → agent, and its answer
-KINDS = (HELLO, FACTS, BEAT, PHASE, OVER, BYE, PROBE)
+RANK = "rank"  # a rank's wrapper → the agent beside it → launcher: it has started, it has ended
+KINDS = (HELLO, FACTS, BEAT, PHASE, OVER, BYE, PROBE, RANK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,3 +91,16 @@ def read_over(message: Message) -> Over | None:
     if not isinstance(final, bool) or not isinstance(ran, bool):
         return None
     return Over(code=code, final=final, ran=ran)
+
+
+_OF_RANK = ("rank", "size", "pid", "event", "code", "signal", "why", "text", "at_ms")
+
+
+def rank_message(body: Mapping[str, object]) -> Message:
+    """Pass on what a wrapper reports: the fields that are meant to be there, and short ones only."""
+    kept = {
+        key: value[:300] if isinstance(value, str) else value
+        for key, value in body.items()
+        if key in _OF_RANK and isinstance(value, str | int | float)
+    }
+    return Message(kind=RANK, body=kept)

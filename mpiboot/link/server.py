@@ -13,7 +13,7 @@ from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.runtime.within import within
 
-_CLIENTS = 256
+_CLIENTS = 4096  # one for each rank of this container, too
 _PROBE_TIMEOUT_S = 5.0
 
 
@@ -26,6 +26,7 @@ class Lease:
     heard_at: float = 0.0
     junk: int = 0
     beat: asyncio.TimerHandle | None = field(default=None, repr=False)
+    rank: Message | None = None
 
     def send(self, message: Message) -> None:
         """Send a line; a peer that is gone is noticed by the reader."""
@@ -42,12 +43,14 @@ class Callbacks:
         on_message: it said something else.
         on_close: the connection is gone or fell silent; with the reason.
         on_probe: answers a probe for `ready` or `live`: empty text for yes, else the reason.
+        on_rank: a rank's wrapper beside us reports.
     """
 
     on_open: Callable[[Lease, Message], None]
     on_message: Callable[[Lease, Message], None]
     on_close: Callable[[Lease, str], None]
     on_probe: Callable[[str], str]
+    on_rank: Callable[[Message], None]
 
 
 class LinkServer:
@@ -104,6 +107,7 @@ class LinkServer:
         finally:
             self._clients -= 1
             self._close(lease, reason)
+            self._orphaned(lease)
             with contextlib.suppress(OSError):
                 writer.close()
 
@@ -114,7 +118,8 @@ class LinkServer:
         """
         buffer = bytearray()
         while True:
-            chunk = await within(self._lost_s, reader.read(messages.MAX_LINE))
+            patience_s = self._lost_s if lease.rank is None else None  # a rank may run for days
+            chunk = await within(patience_s, reader.read(messages.MAX_LINE))
             buffer += chunk
             *lines, rest = buffer.split(b"\n")
             for line in lines:
@@ -137,9 +142,18 @@ class LinkServer:
             reason = self._on.on_probe(message.text("for"))
             lease.send(Message(kind=messages.PROBE, body={"ok": not reason, "reason": reason}))
             return False
+        elif message.kind == messages.RANK:
+            lease.rank = message if message.body.get("event") == "started" else None
+            self._on.on_rank(messages.rank_message(message.body))
         else:
             self._heard(lease, message)
         return True
+
+    def _orphaned(self, lease: Lease) -> None:
+        """Report the end of a rank whose wrapper cannot: only SIGKILL takes it without a word."""
+        if lease.rank is not None:
+            ended = {"rank": lease.rank.body.get("rank"), "event": "ended", "signal": 9}
+            self._on.on_rank(messages.rank_message(ended))
 
     def _heard(self, lease: Lease, message: Message) -> None:
         lease.heard_at = asyncio.get_running_loop().time()
@@ -173,13 +187,17 @@ class LinkServer:
             self._on.on_close(lease, reason)
 
 
-def probes_only(on_probe: Callable[[str], str]) -> LinkServer:
-    """Make a server that answers probes and knows no leases: a launcher's."""
+def without_leases(
+    on_probe: Callable[[str], str], on_rank: Callable[[Message], None]
+) -> LinkServer:
+    """Make a server that answers probes, hears ranks and knows no leases: a launcher's."""
 
     def ignore(*_: object) -> None:
         pass
 
-    callbacks = Callbacks(on_open=ignore, on_message=ignore, on_close=ignore, on_probe=on_probe)
+    callbacks = Callbacks(
+        on_open=ignore, on_message=ignore, on_close=ignore, on_probe=on_probe, on_rank=on_rank
+    )
     return LinkServer(callbacks, beat_s=_PROBE_TIMEOUT_S, lost_s=_PROBE_TIMEOUT_S)
 
 

@@ -40,6 +40,9 @@ class Facts:
     path: str = ""
     ld_library_path: str = ""
     version: str = ""
+    cma: bool | None = None
+    python: str = ""
+    wrapper: str = ""
 
     @property
     def auto_slots(self) -> int:
@@ -66,6 +69,8 @@ def from_json(data: Mapping[str, object]) -> Facts:
         path=_text(data, "path"),
         ld_library_path=_text(data, "ld_library_path"),
         version=_text(data, "version"),
+        python=_text(data, "python"),
+        wrapper=_text(data, "wrapper"),
     )
 
 

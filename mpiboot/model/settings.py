@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mpiboot.model.jobsettings import JobSettings
 from mpiboot.model.spec import ALL, LAUNCHER, LAUNCHING, WORKER, Spec, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(JobSettings):
     """What the user chose. Times are seconds; an empty text means "not set"."""
 
     role: str = setting(
@@ -229,16 +230,6 @@ class Settings:
         roles=LAUNCHING,
         metavar="N|auto",
     )
-    np: int = setting(
-        "int",
-        0,
-        "ranks to start; else all slots",
-        roles=LAUNCHING,
-        short=("-np", "-n"),
-        least=0,
-        most=10_000_000,
-        metavar="N",
-    )
     wait_timeout_s: float = setting(
         "seconds",
         600.0,
@@ -272,49 +263,6 @@ class Settings:
         True,
         "a failed job is not retried: workers leave with it",
         roles=(LAUNCHER,),
-    )
-    mpirun: str = setting(
-        "path",
-        "",
-        "mpirun to call; else bin/mpirun of --mpi-home, else the one on PATH",
-        roles=LAUNCHING,
-        metavar="FILE",
-    )
-    mpi_home: str = setting(
-        "path",
-        "",
-        "prefix of the MPI installation",
-        roles=LAUNCHING,
-        metavar="DIR",
-    )
-    mca: tuple[str, ...] = setting(
-        "pairs",
-        (),
-        "MCA parameter for mpirun; replaces a default of the same name",
-        roles=LAUNCHING,
-        metavar="KEY VALUE",
-    )
-    mpirun_arg: tuple[str, ...] = setting(
-        "words",
-        (),
-        "argument for mpirun, one word each; write --mpirun-arg=--word",
-        roles=LAUNCHING,
-        metavar="WORD",
-    )
-    export: tuple[str, ...] = setting(
-        "words",
-        (),
-        "variable to hand to the ranks: NAME or NAME=VALUE",
-        roles=LAUNCHING,
-        short=("-x",),
-        metavar="NAME[=VALUE]",
-    )
-    log_file: str = setting(
-        "path",
-        "",
-        "file that gets a copy of the job's output",
-        roles=LAUNCHING,
-        metavar="FILE",
     )
     progress: str = setting(
         "text",

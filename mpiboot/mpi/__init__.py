@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mpiboot.errors import ConfigError
-from mpiboot.mpi import openmpi4
+from mpiboot.mpi import intelmpi, mpich, openmpi4, openmpi5
 from mpiboot.mpi.protocol import Dialect
 
-DIALECTS: tuple[Dialect, ...] = (openmpi4,)
+DIALECTS: tuple[Dialect, ...] = (openmpi4, openmpi5, intelmpi, mpich)
 
 
 def detect(version_text: str, mpirun: str) -> tuple[Dialect, str]:

@@ -19,7 +19,10 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """One variable for the ranks; value None takes it from mpirun's own environment."""
+    """One variable for the ranks; value None takes it from mpirun's own environment.
+
+    A value stands in process lists: only what would change mpirun itself is handed on by value.
+    """
 
     name: str
     value: str | None
@@ -43,6 +46,20 @@ class Request:
         nodes: lines of the hostfile.
         as_root: whether mpirun runs as uid 0.
         dotted_names: whether a node name contains a dot that matters.
+        horovod: whether the user wants what horovodrun would set.
+        bind_to: what each rank is bound to; empty: this MPI's own default.
+        why_bound: the reason for that.
+        map_by: `slot`, `node` or `ppr:N:node`; empty: this MPI's own default.
+        uneven: whether the workers have different numbers of slots.
+        oversubscribe: whether more ranks than slots are wanted.
+        networks: networks in CIDR form that all hosts share; empty: nothing to choose.
+        interface: name of the interface on those networks, where all hosts agree on it.
+        own_address: address of this container as the workers reach it; empty when not known.
+        busy: whether a worker has fewer CPUs than slots, so that ranks must not spin.
+        no_cma: whether a worker's ranks may not read each other's memory.
+        tag_output: whether mpirun itself shall put the rank before each line.
+        timestamp_output: whether mpirun itself shall put the time before each line.
+        wdir: the ranks' working directory; empty: mpirun's own, if it is there.
         mca: the user's MCA parameters, KEY=VALUE.
         mpirun_args: the user's own words for mpirun.
         exports: variables for the ranks.
@@ -57,13 +74,27 @@ class Request:
     np: int
     nodes: int
     as_root: bool
-    dotted_names: bool
-    mca: Sequence[str]
-    mpirun_args: Sequence[str]
-    exports: Sequence[Export]
+    command: Sequence[str]
+    dotted_names: bool = False
+    horovod: bool = True
+    bind_to: str = ""
+    why_bound: str = ""
+    map_by: str = ""
+    uneven: bool = False
+    oversubscribe: bool = False
+    networks: Sequence[str] = ()
+    interface: str = ""
+    own_address: str = ""
+    busy: bool = False
+    no_cma: bool = False
+    tag_output: bool = False
+    timestamp_output: bool = False
+    wdir: str = ""
+    mca: Sequence[str] = ()
+    mpirun_args: Sequence[str] = ()
+    exports: Sequence[Export] = ()
     environ: Mapping[str, str]
     site_params: Mapping[str, str]
-    command: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +105,28 @@ class Words:
     reason: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Variable:
+    """A variable of mpirun's own environment, with the reason for it."""
+
+    name: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invocation:
+    """How mpirun is called.
+
+    Attributes:
+        words: the command line, in groups that have one reason each.
+        variables: what is added to its environment.
+    """
+
+    words: tuple[Words, ...]
+    variables: tuple[Variable, ...] = ()
+
+
 class Dialect(Protocol):
     """One MPI implementation."""
 
@@ -82,8 +135,16 @@ class Dialect(Protocol):
         """How the implementation is called in logs."""
 
     @property
-    def DAEMON(self) -> str:  # noqa: N802 - a module constant
-        """Process name of its daemon on a worker."""
+    def FAMILY(self) -> str:  # noqa: N802 - a module constant
+        """Whose programs it can start: `openmpi` or `mpich` (Intel MPI has MPICH's ABI)."""
+
+    @property
+    def PROGRAM(self) -> str:  # noqa: N802 - a module constant
+        """Name of the program to call, beside `mpirun`; `mpirun` itself where it is missing."""
+
+    @property
+    def DAEMONS(self) -> tuple[str, ...]:  # noqa: N802 - a module constant
+        """Process names of its daemons on a worker."""
 
     @property
     def SITE_FILES(self) -> tuple[str, ...]:  # noqa: N802 - a module constant
@@ -92,8 +153,8 @@ class Dialect(Protocol):
     def recognise(self, version_text: str) -> str | None:
         """Tell the version from the text of `mpirun --version`, None when it is another MPI."""
 
-    def hostfile(self, nodes: Sequence[Node]) -> str:
-        """Render the hostfile."""
+    def hostfile(self, nodes: Sequence[Node], map_by: str) -> str:
+        """Render the hostfile, for an MPI that places ranks by it alone as `map_by` wants."""
 
     def check_names(self, own_hostname: str, nodes: Sequence[Node]) -> str:
         """Tell what this MPI cannot bear in the names; empty when all is well."""
@@ -101,8 +162,11 @@ class Dialect(Protocol):
     def site_params(self, text: str) -> dict[str, str]:
         """Read a site-wide parameter file."""
 
-    def command(self, request: Request) -> list[Words]:
-        """Render the whole command line, group by group."""
+    def unsupported(self, request: Request) -> list[str]:
+        """Name what the user wants that this MPI cannot do, one sentence each."""
+
+    def invocation(self, request: Request) -> Invocation:
+        """Render the whole command line, group by group, and what its environment needs."""
 
     def failures(self, stderr: str) -> list[Failure]:
         """Read failures of ranks and daemons from the end of mpirun's stderr, first cause first."""
@@ -118,3 +182,6 @@ class Dialect(Protocol):
             exists: whether the program, as a path, exists in the launcher's container: decides
                 where mpirun's words do not.
         """
+
+    def exit_code(self, code: int, stderr: str) -> int:
+        """Translate mpirun's own status into the job's: a rank's code, or 128 + its signal."""

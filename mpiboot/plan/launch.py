@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import is_address
 from mpiboot.model.settings import Settings
-from mpiboot.mpi.protocol import Dialect, Request, Words
-from mpiboot.plan import passenv, sshconf
+from mpiboot.mpi.protocol import Dialect, Export, Request, Variable, Words
+from mpiboot.plan import passenv, program, sshconf, wrapping
 from mpiboot.plan.layout import Layout
+from mpiboot.plan.program import Look
+from mpiboot.plan.wrapping import Wrapper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,10 @@ class Ground:
         host_keys: `type base64` of each key that workers may show.
         known_hosts: text of the user's own known_hosts file.
         port: default port of the workers' sshd.
+        own_address: address of this container as the workers reach it; empty when not known.
+        facts: what this container tells of itself.
+        link: path of this agent's own socket.
+        nonce: a mark that no program can guess, for framed output.
         site_params: parameters of the site's own MCA file.
         environ: the environment for the job: the container's, less the agent's own variables.
     """
@@ -44,6 +50,10 @@ class Ground:
     host_keys: Sequence[str]
     known_hosts: str
     port: int
+    own_address: str
+    facts: Facts
+    link: str
+    nonce: str
     site_params: Mapping[str, str]
     environ: Mapping[str, str]
 
@@ -65,15 +75,19 @@ class LaunchPlan:
         program: first word of the job's command.
         files: what is written before mpirun starts.
         words: mpirun's command line, in groups that have one reason each.
+        variables: what is added to its environment for this MPI.
         environ: its environment.
         notes: what else a person should know.
+        wrapper: what each rank is started through; None: nothing.
     """
 
     program: str
     files: tuple[PlannedFile, ...]
     words: tuple[Words, ...]
+    variables: tuple[Variable, ...]
     environ: Mapping[str, str]
     notes: tuple[str, ...]
+    wrapper: Wrapper | None
 
     @property
     def argv(self) -> list[str]:
@@ -86,9 +100,15 @@ class LaunchPlan:
         for file in self.files:
             lines.append(f"write  {file.path}  # {file.reason}")
             lines += [f"       | {line}" for line in file.text.splitlines()]
+        lines += [f"set    {one.name}={_shown(one)}  # {one.reason}" for one in self.variables]
         lines.append("exec")
         lines += [f"       {shlex.join(group.words)}  # {group.reason}" for group in self.words]
         return "\n".join(lines) + "\n"
+
+
+def _shown(variable: Variable) -> str:
+    """Quote a value as a shell would need it; one that may be a secret is not shown."""
+    return "…" if passenv.is_secret(variable.name) else shlex.quote(variable.value)
 
 
 def prepare(
@@ -99,43 +119,92 @@ def prepare(
     *,
     layout: Layout,
     facts: Sequence[Facts | None],
+    look: Look | None = None,
 ) -> LaunchPlan:
     """Decide how mpirun is called.
 
     Raises:
-        ConfigError: this MPI cannot bear a name.
+        ConfigError: this MPI cannot bear a name, or cannot do what is wanted.
     """
     fault = dialect.check_names(ground.hostname, layout.nodes)
     if fault:
         raise ConfigError(
             fault, hint="set another hostname for this container (docker: --hostname)"
         )
-    directory = ground.directory
-    files = _files(settings, dialect, ground, layout)
-    exports = passenv.exports(settings.export, ground.environ, facts)
-    request = Request(
+    wrapper, unwrapped = wrapping.decide(settings, dialect, ground, facts)
+    exports, given = passenv.by_name(passenv.exports(settings.export, ground.environ, facts))
+    own = {wrapping.LINK: ground.link} if wrapper is not None else {}  # for ranks of this container
+    environ = {**ground.environ, **own, **{one.name: one.value for one in given}}
+    request = _request(
+        settings, ground, layout, facts,
+        wrapped=wrapper is not None, exports=exports, environ=environ,
+    )  # fmt: skip
+    if look is not None and settings.abort_on_exception:
+        command = program.command(command, look)
+    request = replace(request, command=wrapping.command(wrapper, command))
+    refused = dialect.unsupported(request)
+    if refused:
+        raise ConfigError("; ".join(refused))
+    called = dialect.invocation(request)
+    variables = (*given, *called.variables)
+    notes = _notes(settings, dialect, ground, layout, facts)
+    return LaunchPlan(
+        program=command[0],
+        files=_files(settings, dialect, ground, layout),
+        words=called.words,
+        variables=variables,
+        environ={**environ, **{one.name: one.value for one in called.variables}},
+        notes=tuple(notes + ([unwrapped] if unwrapped else [])),
+        wrapper=wrapper,
+    )
+
+
+def _request(
+    settings: Settings,
+    ground: Ground,
+    layout: Layout,
+    facts: Sequence[Facts | None],
+    *,
+    wrapped: bool,
+    exports: Sequence[Export],
+    environ: Mapping[str, str],
+) -> Request:
+    horovod = settings.profile == "horovod"
+    crowded = any(
+        one is not None and one.cpus < place.slots
+        for one, place in zip(facts, layout.places, strict=True)
+    )
+    # A bare Open MPI 5 binds to cores, and gives up where there are fewer of them than slots.
+    why = "Horovod: threads of a rank use all its CPUs" if horovod else "more ranks than CPUs"
+    free = horovod or crowded or settings.oversubscribe
+    return Request(
         mpirun=ground.mpirun,
-        hostfile=f"{directory}/hostfile",
-        ssh_config=f"{directory}/ssh_config",
+        hostfile=f"{ground.directory}/hostfile",
+        ssh_config=f"{ground.directory}/ssh_config",
         np=layout.np,
         nodes=len(layout.places),
         as_root=ground.as_root,
         dotted_names=any(
             "." in place.node and not is_address(place.node) for place in layout.places
         ),
+        horovod=horovod,
+        bind_to=settings.bind_to or ("none" if free else ""),
+        why_bound="yours" if settings.bind_to else why,
+        map_by=settings.map_by or ("slot" if horovod else ""),
+        uneven=len({place.slots for place in layout.places}) > 1,
+        oversubscribe=settings.oversubscribe,
+        own_address=ground.own_address,
+        busy=crowded or settings.oversubscribe,
+        no_cma=any(one is None or one.cma is False for one in facts),
+        tag_output=settings.tag_output and not wrapped,
+        timestamp_output=settings.timestamp_output and not wrapped,
+        wdir="" if wrapped else settings.wdir,
         mca=settings.mca,
         mpirun_args=settings.mpirun_arg,
         exports=exports,
-        environ=ground.environ,
+        environ=environ,
         site_params=ground.site_params,
-        command=command,
-    )
-    return LaunchPlan(
-        program=command[0],
-        files=files,
-        words=tuple(dialect.command(request)),
-        environ=ground.environ,
-        notes=tuple(_notes(settings, dialect, ground, layout, facts)),
+        command=(),
     )
 
 
@@ -153,7 +222,7 @@ def _files(
     return (
         PlannedFile(
             path=f"{ground.directory}/hostfile",
-            text=dialect.hostfile(layout.nodes),
+            text=dialect.hostfile(layout.nodes, settings.map_by),
             reason=f"{len(layout.places)} workers, {layout.total_slots} slots",
         ),
         PlannedFile(

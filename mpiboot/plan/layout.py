@@ -72,7 +72,9 @@ class Layout:
         )
 
 
-def arrange(chosen: Sequence[Seen], *, own_hostname: str, slots: str, np: int) -> Layout:
+def arrange(
+    chosen: Sequence[Seen], *, own_hostname: str, slots: str, np: int, oversubscribe: bool = False
+) -> Layout:
     """Fix order, names and slots.
 
     Args:
@@ -80,6 +82,7 @@ def arrange(chosen: Sequence[Seen], *, own_hostname: str, slots: str, np: int) -
         own_hostname: this container's hostname.
         slots: the setting: a number or `auto`.
         np: ranks wanted; 0 for all slots.
+        oversubscribe: whether there may be more ranks than slots.
 
     Raises:
         ConfigError: np is more than all slots; with the table.
@@ -87,10 +90,10 @@ def arrange(chosen: Sequence[Seen], *, own_hostname: str, slots: str, np: int) -
     places = tuple(_place(one, own_hostname, slots) for one in chosen)
     total = sum(place.slots for place in places)
     layout = Layout(places=places, np=np or total)
-    if layout.np > total:
+    if layout.np > total and not oversubscribe:
         raise ConfigError(
-            f"{layout.np} ranks are wanted, but the workers have {total} slots; lower -np, or raise"
-            f" the slots:\n{layout.table()}"
+            f"{layout.np} ranks are wanted, but the workers have {total} slots; lower -np, raise"
+            f" the slots, or allow it with --oversubscribe:\n{layout.table()}"
         )
     return layout
 

@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 
 from mpiboot.model.facts import Facts
-from mpiboot.mpi.protocol import Export
+from mpiboot.mpi.protocol import Export, Variable
 
 # Names that speak of a secret. They stay with the container they were given to, unless allowed.
 SECRET_NAMES = (
@@ -91,6 +91,34 @@ def exports(
         else:
             chosen.pop(name, None)
     return list(chosen.values())
+
+
+# mpirun reads these itself: they must not change for it when only the ranks are meant.
+_READ_BY_MPIRUN = (
+    "PATH", "HOME", "TMPDIR", "TMP", "TEMP", "LD_*", "OMPI_*", "OPAL_*", "PRTE_*", "PMIX_*", "PMI_*",
+    "HYDRA_*", "MPIEXEC_*", "I_MPI_HYDRA_*", "PYTHONHOME",
+)  # fmt: skip
+
+
+def by_name(exports: Sequence[Export]) -> tuple[list[Export], list[Variable]]:
+    """Put values into mpirun's own environment, so that they stand in no process list.
+
+    Returns:
+        the exports, by name where possible, and what mpirun's environment gains.
+    """
+    named, variables = [], []
+    for export in exports:
+        if export.value is None or _matches(export.name, _READ_BY_MPIRUN):
+            named.append(export)
+            continue
+        named.append(Export(name=export.name, value=None, reason=export.reason))
+        variables.append(Variable(name=export.name, value=export.value, reason=export.reason))
+    return named, variables
+
+
+def is_secret(name: str) -> bool:
+    """Tell whether a name speaks of a secret."""
+    return _matches(name.upper(), SECRET_NAMES)
 
 
 def unset_names(wanted: Sequence[str], env: Mapping[str, str]) -> list[str]:

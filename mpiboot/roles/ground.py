@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Mapping
 
 from mpiboot import platforms
@@ -12,6 +13,7 @@ from mpiboot.model.settings import Settings
 from mpiboot.plan.identity import Own
 from mpiboot.plan.launch import Ground
 from mpiboot.platforms.protocol import Surroundings
+from mpiboot.roles.agent import SOCKET
 from mpiboot.roles.installation import Installation
 from mpiboot.roles.serving import default_port
 from mpiboot.runtime import files, inspect, sshd
@@ -60,6 +62,8 @@ def collect(
     *,
     directory: str,
     job_env: Mapping[str, str],
+    own_address: str,
+    own: Own,
 ) -> Ground:
     """Collect what the launch plan needs of this container."""
     return Ground(
@@ -73,6 +77,10 @@ def collect(
         host_keys=material.host_publics,
         known_hosts=known_hosts(settings, material),
         port=default_port(settings),
+        own_address=own_address,
+        facts=own.facts,
+        link=f"{directory}/{SOCKET}",
+        nonce=secrets.token_hex(8),
         site_params=installed.site_params,
         environ=job_env,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from mpiboot import mpi
 from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect
+from mpiboot.plan import program
+from mpiboot.plan.program import Look
+from mpiboot.roles import looking
 from mpiboot.runtime import files, inspect
 from mpiboot.runtime.children import Children
 
@@ -30,36 +34,47 @@ class Installation:
         dialect: how it wants to be called.
         version: its version.
         site_params: parameters that its site file sets.
+        look: what was found out about the job's program.
     """
 
     mpirun: str
     dialect: Dialect
     version: str
     site_params: Mapping[str, str]
+    look: Look
 
 
-async def find(settings: Settings, env: Mapping[str, str], children: Children) -> Installation:
-    """Find and ask mpirun.
+async def find(
+    settings: Settings, env: Mapping[str, str], children: Children, command: Sequence[str]
+) -> Installation:
+    """Find and ask mpirun, and look at the job's program.
 
     Raises:
-        ConfigError: there is none, it is unknown, or there is no ssh client for it.
+        ConfigError: there is none, it is unknown, there is no ssh client for it, or the program
+            belongs to another MPI.
     """
     path = _mpirun(settings, env)
     try:
-        done = await children.run([path, "--version"], timeout_s=_VERSION_S, env=env)
+        asked = children.run([path, "--version"], timeout_s=_VERSION_S, env=env)
+        done, look = await asyncio.gather(asked, looking.look(command, env, children))
     except MpibootError as fault:
         raise ConfigError(f"mpirun: {fault}") from fault
     dialect, version = mpi.detect(done.text, path)
     if inspect.find_program("ssh", env) is None:
         raise ConfigError("no ssh client on PATH", hint="install openssh-client in this image")
+    wrong = program.mismatch(look, dialect.FAMILY, f"{dialect.NAME} {version}")
+    if wrong:
+        raise ConfigError(wrong, hint="choose the right one with --mpi-home or --mpirun")
     prefix = Path(os.path.realpath(path)).parent.parent
+    path = _program(dialect, path)
     given = settings.mpirun or settings.mpi_home
     standard = str(Path(path).parent.parent) in _STANDARD
     return Installation(
-        mpirun=path if given or not standard else "mpirun",
+        mpirun=path if given or not standard else Path(path).name,
         dialect=dialect,
         version=version,
         site_params=_site_params(dialect, prefix),
+        look=look,
     )
 
 
@@ -75,6 +90,18 @@ def _mpirun(settings: Settings, env: Mapping[str, str]) -> str:
             hint="install an MPI in this image, or name it with --mpi-home or --mpirun",
         )
     return path
+
+
+def _program(dialect: Dialect, mpirun: str) -> str:
+    """Prefer the program that this MPI's `mpirun` is a script around, or another name of.
+
+    Debian keeps several MPIs side by side behind links, so the one beside the link's target counts.
+    """
+    for directory in (Path(mpirun).parent, Path(os.path.realpath(mpirun)).parent):
+        path = directory / dialect.PROGRAM
+        if os.access(path, os.X_OK):
+            return str(path)
+    return mpirun
 
 
 def _site_params(dialect: Dialect, prefix: Path) -> dict[str, str]:

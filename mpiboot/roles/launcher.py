@@ -43,6 +43,7 @@ class Launcher:
         self._settings = agent.settings
         self._view = LauncherView(command=list(command), timeline=agent.timeline)
         self._gathering: Gathering | None = None
+        self._watch: Watch | None = None
         agent.not_ready = self._view.not_ready
         agent.details = self._view.details
         agent.families = self._view.families
@@ -51,7 +52,9 @@ class Launcher:
         """Bring one job from its start to its verdict; the workers always hear of it."""
         agent = self._agent
         pulse = asyncio.ensure_future(self._pulse())
-        probes = server.probes_only(lambda what: self._view.not_ready() if what == "ready" else "")
+        probes = server.without_leases(
+            lambda what: self._view.not_ready() if what == "ready" else "", self._hear_own_rank
+        )
         agent.report()
         try:
             await probes.start(agent.directory / SOCKET)
@@ -81,7 +84,7 @@ class Launcher:
         agent = self._agent
         source = ground.find_source(self._settings, agent.env)
         installed = asyncio.ensure_future(
-            installation.find(self._settings, agent.job_env, agent.children)
+            installation.find(self._settings, agent.job_env, agent.children, self._view.command)
         )
         # A fault that ends the run earlier must not leave this one's to the garbage collector.
         installed.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -144,14 +147,16 @@ class Launcher:
     ) -> tuple[LaunchPlan, Layout]:
         agent, settings = self._agent, self._settings
         arranged = layout.arrange(
-            decision.chosen, own_hostname=own.hostname, slots=settings.slots, np=settings.np
-        )
+            decision.chosen, own_hostname=own.hostname, slots=settings.slots, np=settings.np,
+            oversubscribe=settings.oversubscribe,
+        )  # fmt: skip
         self._view.layout = arranged
         what = ground.collect(
-            settings, installed, material, directory=str(agent.directory), job_env=agent.job_env
-        )
+            settings, installed, material, directory=str(agent.directory), job_env=agent.job_env,
+            own_address=self._own_address(), own=own,
+        )  # fmt: skip
         plan = launch.prepare(
-            settings, self._view.command, installed.dialect, what,
+            settings, self._view.command, installed.dialect, what, look=installed.look,
             layout=arranged, facts=[one.facts for one in decision.chosen],
         )  # fmt: skip
         for file in plan.files:
@@ -159,6 +164,11 @@ class Launcher:
         for note in plan.notes:
             logger.debug("%s", note)
         return plan, arranged
+
+    def _own_address(self) -> str:
+        """Return the address of this container that workers see; empty where all ranks run here."""
+        leases = self._gathering.leases.values() if self._gathering else ()
+        return next((lease.own_address for lease in leases if lease.own_address), "")
 
     async def _launch(self, plan: LaunchPlan, arranged: Layout, installed: Installation) -> Outcome:
         agent = self._agent
@@ -170,8 +180,19 @@ class Launcher:
             return verdict.of_stop(agent.stop_signal, "launching")
         leases = self._chosen_leases(arranged)
         agent.enter(Stage.RUNNING)
-        evidence = await Watch(agent, leases, len(arranged.places)).run(plan)
+        self._watch = Watch(agent, leases, arranged, plan)
+        evidence = await self._watch.run()
         return verdict.judge(evidence, installed.dialect, arranged)
+
+    def _hear_own_rank(self, message: Message) -> None:
+        """Take the report of a rank that runs in this very container."""
+        here = (
+            [one.name for one in self._view.layout.places if not one.address]
+            if self._view.layout
+            else []
+        )
+        if self._watch is not None and here:
+            self._watch.hear(here[0], message)
 
     def _chosen_leases(self, arranged: Layout) -> dict[str, Lease]:
         """Return the leases of those who take part; each must have one but this very container.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 
 from mpiboot.model.hosts import Enumerated, Host, Listed
@@ -29,14 +28,16 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     pump = SignalPump(lambda _number: None, children.reap)
     pump.start()
     job_env = job_environment(env)
-    installed = await installation.find(settings, job_env, children)
+    installed = await installation.find(settings, job_env, children, command)
     pump.stop()
     origin = keys.find(settings, env)
     source = ground.find_source(settings, env)
     seen, notes = _presumed(source, settings)
+    own = ground.own(job_env)
     place = layout.arrange(
-        seen, own_hostname=os.uname().nodename, slots=settings.slots, np=settings.np
-    )
+        seen, own_hostname=own.hostname, slots=settings.slots, np=settings.np,
+        oversubscribe=settings.oversubscribe,
+    )  # fmt: skip
     directory = str(files.candidates(settings.runtime_dir, env)[0] / "launcher")
     presumed = KeyMaterial(
         identity=f"{directory}/user_key",
@@ -46,9 +47,19 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
         known_hosts="",
         what=origin.what,
     )
-    what = ground.collect(settings, installed, presumed, directory=directory, job_env=job_env)
+    what = ground.collect(
+        settings, installed, presumed, directory=directory, job_env=job_env,
+        own_address="192.0.2.255", own=own,
+    )  # fmt: skip
+    # Workers of one job are made of one image: what is here is presumed there.
     plan = launch.prepare(
-        settings, command, installed.dialect, what, layout=place, facts=[None] * len(seen)
+        settings,
+        command,
+        installed.dialect,
+        what,
+        look=installed.look,
+        layout=place,
+        facts=[own.facts] * len(seen),
     )
     lines = [
         f"note   keys from {origin.what}; host keys of the job are pinned at the start",

@@ -17,7 +17,7 @@ from mpiboot.log import logger
 from mpiboot.model import facts as model_facts
 from mpiboot.model.facts import Facts
 from mpiboot.model.settings import Settings
-from mpiboot.plan import passenv, sshconf, sshlog
+from mpiboot.plan import passenv, sshconf, sshlog, wrapping
 from mpiboot.plan.layout import Place
 from mpiboot.plan.sshlog import Line
 from mpiboot.roles.agent import SOCKET, Agent
@@ -116,7 +116,8 @@ class Service:
             more = f", and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
             shown = ", ".join(left_out[:_SHOWN])
             logger.info("not given to SSH sessions: %s%s", shown, more)
-        program = [sys.executable, "-I", "-S", bridge.__file__, str(agent.directory / SOCKET)]
+        environment[wrapping.LINK] = str(agent.directory / SOCKET)  # ranks report there
+        program = [sys.executable, "-I", "-S", bridge.__file__, environment[wrapping.LINK]]
         terms = sshconf.ServerTerms(
             port=default_port(settings),
             user=user,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -13,35 +15,67 @@ from mpiboot.link import messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
+from mpiboot.plan import ranks
 from mpiboot.plan.launch import LaunchPlan
+from mpiboot.plan.layout import Layout
 from mpiboot.plan.verdict import Evidence, Lost
+from mpiboot.report.output import Output
 from mpiboot.roles.agent import Agent
 from mpiboot.runtime.children import PIPE, Child
 from mpiboot.runtime.ladder import Ladder
 from mpiboot.runtime.streams import Copier
+from mpiboot.runtime.within import within
 
 # mpirun names the daemon it lost within this time; then it is taken down.
 _OWN_WORDS_S = 3.0
 _TAKE_DOWN_S = 12.0
 # Output that is still in the pipe when mpirun has ended; a left-over process may hold it open.
 _LAST_OUTPUT_S = 2.0
+# Open MPI 5 now and then stays for ever after its last rank; others are gone in a tenth of a second.
+_LINGER_S = 5.0
+# Reports of ranks take another way than mpirun's status, and may arrive later.
+_LAST_REPORTS_S = 1.0
 
 
 class Watch:
-    """One execution of mpirun."""
+    """One execution of mpirun.
 
-    def __init__(self, agent: Agent, leases: Mapping[str, Lease], workers: int) -> None:
+    Args:
+        agent: the agent at work.
+        leases: of those who take part, by the user's names for them.
+        arranged: who runs what.
+        plan: how mpirun is called.
+    """
+
+    def __init__(
+        self, agent: Agent, leases: Mapping[str, Lease], arranged: Layout, plan: LaunchPlan
+    ) -> None:
         self._agent = agent
+        self._loop = asyncio.get_running_loop()
         self._leases = dict(leases)
-        self._workers = workers
+        self._arranged = arranged
+        self._plan = plan
+        self._terms = ranks.Terms(start_s=agent.settings.start_timeout_s, linger_s=_LINGER_S)
         self._lost: list[Lost] = []
-        self._lost_one = asyncio.Event()
+        self._news = asyncio.Event()
         self._copiers: list[Copier] = []
         self._log: IO[bytes] | None = None
+        self._begun = 0.0
+        self._too_late = False
+        self._lingers = False
+        self.book = ranks.Book(arranged.np if plan.wrapper is not None else 0)
 
-    async def run(self, plan: LaunchPlan) -> Evidence:
+    def hear(self, host: str, message: Message) -> None:
+        """Take what a host says; reports of ranks are all that counts here."""
+        if message.kind == messages.RANK:
+            wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
+            if self.book.hear(host, message.body, self._loop.time(), wall):
+                self._news.set()
+
+    async def run(self) -> Evidence:
         """Start mpirun as planned and return what was seen of it."""
-        child = self._spawn(plan)
+        child = self._spawn()
+        self._begun = self._loop.time()
         self._agent.target = child
         for name, lease in self._leases.items():
             self._follow(name, lease)
@@ -50,18 +84,47 @@ class Watch:
         stop = self._agent.stop_signal
         lost = tuple(self._lost)
         await self._finish_output()
+        evidence = self._evidence(child.ended.result(), stop, lost)
+        deadline = self._loop.time() + _LAST_REPORTS_S
+        while not stop and not lost and self._reports_are_due(evidence):
+            if self._loop.time() >= deadline:
+                break
+            self._news.clear()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await within(deadline - self._loop.time(), self._news.wait())
+            evidence = self._evidence(child.ended.result(), stop, lost)
+        return evidence
+
+    def _evidence(self, code: int, stop: int | None, lost: tuple[Lost, ...]) -> Evidence:
+        slots = {place.name: place.slots for place in self._arranged.places}
+        map_by = self._agent.settings.map_by
         return Evidence(
-            code=child.ended.result(),
+            code=code,
             stop_signal=stop,
             stderr=self._copiers[0].tail.text,
             lost=lost,
             leased=sum(not lease.plain for lease in self._leases.values()),
-            workers=self._workers,
-            program_exists=Path(plan.program).exists(),
+            workers=len(self._arranged.places),
+            program_exists=Path(self._plan.program).exists(),
+            ranks=self.book.ranks(),
+            expected=ranks.expected(slots, self._arranged.np, map_by),
+            start_s=self._terms.start_s if self._too_late else None,
+            lingered=self._lingers,
         )
 
-    def _spawn(self, plan: LaunchPlan) -> Child:
+    def _reports_are_due(self, evidence: Evidence) -> bool:
+        """Tell whether a report that decides the verdict may still be on its way."""
+        seen = evidence.ranks
+        if not seen.np:
+            return False
+        if evidence.code == 0:
+            return bool(evidence.missing)
+        return len(seen.ends) < max(1, len(seen.started))
+
+    def _spawn(self) -> Child:
+        plan = self._plan
         self._log = self._open_log()
+        output = self._output()
         child = self._agent.children.spawn(
             plan.argv,
             name="mpirun",
@@ -72,10 +135,23 @@ class Watch:
         )
         for pipe, target in ((child.popen.stderr, 2), (child.popen.stdout, 1)):
             if pipe is not None:
-                copier = Copier(pipe, target, self._log)
+                copier = Copier(pipe, target, self._log, output if target == 2 else None)
                 copier.start()
                 self._copiers.append(copier)
         return child
+
+    def _output(self) -> Output | None:
+        """Make what takes framed output apart, where it is framed."""
+        wrapper, settings = self._plan.wrapper, self._agent.settings
+        if wrapper is None or not wrapper.nonce:
+            return None
+        return Output(
+            wrapper.nonce,
+            tag=settings.tag_output,
+            stamp=settings.timestamp_output,
+            directory=settings.output_dir,
+            log=self._log,
+        )
 
     def _open_log(self) -> IO[bytes] | None:
         path = self._agent.settings.log_file
@@ -89,27 +165,49 @@ class Watch:
             ) from fault
 
     async def _until_ended(self, child: Child) -> None:
-        """Wait for mpirun's end, or bring it about when stopped or when a worker is lost."""
+        """Wait for mpirun's end, or bring it about: when stopped, when a worker is lost, in time."""
         agent = self._agent
         stop = asyncio.ensure_future(agent.stopped.wait())
-        lost = asyncio.ensure_future(self._lost_one.wait())
-        await _first({child.ended, stop, lost})
-        if child.running and not stop.done():
-            logger.error("%s was lost: %s; stopping the job", self._lost[0].host, self._lost[0].why)
-            await _first({child.ended, stop}, _OWN_WORDS_S)
-            if not child.ended.done() and not stop.done():
-                await Ladder(_TAKE_DOWN_S).stop(child)
+        while not child.ended.done() and not stop.done():
+            self._news.clear()
+            if self._lost:
+                await self._take_down_for_lost(child, stop)
+                break
+            advice = ranks.advise(
+                self.book, self._terms, begun=self._begun,
+                quiet_since=max(one.heard_at for one in self._copiers), now=self._loop.time(),
+            )  # fmt: skip
+            self._too_late, self._lingers = advice.too_late, advice.lingers
+            if advice.too_late or advice.lingers:
+                await self._take_down_in_time(child)
+                break
+            news = asyncio.ensure_future(self._news.wait())
+            patience = None if advice.until is None else advice.until - self._loop.time()
+            await _first({child.ended, stop, news}, patience)
+            news.cancel()
         if child.running:
             await agent.ladder.stop(child, agent.stop_signal or signal.SIGTERM)
         stop.cancel()
-        lost.cancel()
+
+    async def _take_down_for_lost(self, child: Child, stop: asyncio.Future[Any]) -> None:
+        logger.error("%s was lost: %s; stopping the job", self._lost[0].host, self._lost[0].why)
+        await _first({child.ended, stop}, _OWN_WORDS_S)
+        if not child.ended.done() and not stop.done():
+            await Ladder(_TAKE_DOWN_S).stop(child)
+
+    async def _take_down_in_time(self, child: Child) -> None:
+        if self._lingers:
+            logger.warning("all ranks have ended, and mpirun has not: stopping it")
+        else:
+            logger.error("not all ranks have started in %g s: stopping mpirun", self._terms.start_s)
+        await Ladder(_TAKE_DOWN_S).stop(child)
 
     def _follow(self, name: str, lease: Lease) -> None:
         def gone(why: str) -> None:
             self._lost.append(Lost(host=name, why=why))
-            self._lost_one.set()
+            self._news.set()
 
-        lease.attach(lambda _message: None, gone)
+        lease.attach(lambda message: self.hear(name, message), gone)
         lease.send(Message(kind=messages.PHASE, body={"stage": "running"}))
 
     async def _finish_output(self) -> None:

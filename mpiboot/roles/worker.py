@@ -24,7 +24,7 @@ from mpiboot.runtime import files, processes
 from mpiboot.runtime.within import within
 
 _SESSION_POLL_S = 1.0
-_DAEMONS = frozenset(dialect.DAEMON for dialect in DIALECTS)
+_DAEMONS = frozenset(name for dialect in DIALECTS for name in dialect.DAEMONS)
 
 
 class Worker:
@@ -56,6 +56,7 @@ class Worker:
                 on_message=self._told,
                 on_close=self._closed,
                 on_probe=lambda what: self._not_ready if what == "ready" else "",
+                on_rank=self._rank_reports,
             ),
             beat_s=agent.settings.heartbeat_s,
             lost_s=agent.settings.lease_timeout_s,
@@ -195,6 +196,11 @@ class Worker:
         elif message.kind == messages.PHASE:
             self._running = message.text("stage") == Stage.RUNNING.value
             self._follow()
+
+    def _rank_reports(self, message: Message) -> None:
+        """Pass on what a rank of this container says; the launcher has no other ear here."""
+        for lease in self._link.leases:
+            lease.send(message)
 
     def _closed(self, lease: Lease, reason: str) -> None:
         now = self._loop.time()

@@ -79,6 +79,15 @@ def write(path: Path, text: str | bytes, mode: int = 0o600) -> None:
         raise
 
 
+def begins_with(path: str, mark: bytes) -> bool:
+    """Tell whether a file begins with some bytes; no for one that cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(mark)) == mark
+    except OSError:
+        return False
+
+
 def read_text(path: str, limit: int = 16 * 1024 * 1024) -> str | None:
     """Read a text file; None when it cannot be read. Bytes that are not UTF-8 are replaced.
 

@@ -40,6 +40,8 @@ def facts(env: Mapping[str, str], mpi: str) -> Facts:
         path=env.get("PATH", ""),
         ld_library_path=env.get("LD_LIBRARY_PATH", ""),
         version=__version__,
+        python=sys.executable,
+        wrapper=str(Path(__file__).parents[1] / "link" / "rank.py"),
     )
 
 

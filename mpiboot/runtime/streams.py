@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections import deque
-from typing import IO
+from typing import IO, Protocol
 
 _CHUNK = 65536
 
@@ -36,30 +37,58 @@ class Tail:
         return b"".join(self._chunks)[-self._limit :].decode(errors="replace")
 
 
+class Sieve(Protocol):
+    """Takes out of a stream what it wants, and gives the rest back."""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take a chunk; return what is to be copied of it now."""
+
+    def end(self) -> bytes:
+        """Return what is to be copied after the last chunk."""
+
+
 class Copier(threading.Thread):
     """Copy a pipe to one of our own descriptors, and to a file if wanted, until it ends.
 
     A thread of its own: a reader of our output that stalls must not stop the heartbeats.
+
+    Args:
+        source: the pipe.
+        target: our descriptor.
+        copy: the file.
+        sieve: takes out what is not to be copied.
     """
 
-    def __init__(self, source: IO[bytes], target: int, copy: IO[bytes] | None) -> None:
+    def __init__(
+        self, source: IO[bytes], target: int, copy: IO[bytes] | None, sieve: Sieve | None = None
+    ) -> None:
         super().__init__(daemon=True, name=f"copy-{target}")
+        self._sieve = sieve
         self._source = source
         self._target = target
         self._copy = copy
         self.tail = Tail()
+        self.heard_at = 0.0
 
     def run(self) -> None:
         """Copy until the last writer has closed the pipe."""
         while True:
             chunk = os.read(self._source.fileno(), _CHUNK)
-            if not chunk:
+            self.heard_at = time.monotonic()  # the clock of asyncio's loop
+            last = not chunk
+            if self._sieve is not None:
+                chunk = self._sieve.end() if last else self._sieve.feed(chunk)
+            if chunk:
+                self._take(chunk)
+            if last:
                 return
-            self.tail.add(chunk)
-            if self._copy is not None:
-                with contextlib.suppress(OSError, ValueError):
-                    self._copy.write(chunk)
-            self._pass_on(chunk)
+
+    def _take(self, chunk: bytes) -> None:
+        self.tail.add(chunk)
+        if self._copy is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._copy.write(chunk)
+        self._pass_on(chunk)
 
     def _pass_on(self, chunk: bytes) -> None:
         try:

@@ -24,6 +24,10 @@ GROUND = {
     "host_keys": ("ssh-ed25519 AAAA",),
     "known_hosts": "",
     "port": 22,
+    "own_address": "10.0.0.9",
+    "facts": Facts(),
+    "link": "/run/mpiboot/launcher/agent.sock",
+    "nonce": "0123456789abcdef",
     "site_params": {},
     "environ": {"PATH": "/usr/bin"},
 }
@@ -34,6 +38,7 @@ note   w1: 2 slots (given with the host)
 note   my_w2: 1 slots (1.5 CPUs by quota and cpuset), called 10.0.0.2
 note   PATH is not handed on: a worker's sessions have their own (force it with -x PATH)
 note   FOO is not set here, so it is not handed on
+note   ranks are started without a wrapper: a worker is a plain sshd
 write  /run/mpiboot/launcher/hostfile  # 2 workers, 3 slots
        | w1 slots=2
        | 10.0.0.2 slots=1

@@ -1,0 +1,73 @@
+"""Run one rank's program as a child, and tell the agent and mpirun the truth about its end.
+
+`PYTHON -I -S rank.py OPTIONS PROGRAM ARGS…`. The same on every MPI: exit codes, who failed first,
+output that can be told apart, and proof that the program was started at all. OPTIONS is one JSON
+object: `wdir`, `out`, `net` and `ifvars`, `mpi`. Each rank waits for this file, so it and what it
+imports take nothing but small parts of the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from mpiboot.link.wrap import ending
+from mpiboot.link.wrap.errors import CannotRunError
+from mpiboot.link.wrap.options import Options
+from mpiboot.link.wrap.report import Report
+from mpiboot.link.wrap.start import Program, environment
+from mpiboot.link.wrap.watch import Watch
+
+TYPE_CHECKING = False  # `typing` itself would cost more than all of these
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from mpiboot.link.wrap.output import Output
+
+
+def main() -> NoReturn:
+    """Run the program and end as it did."""
+    env = environment()
+    options = Options(sys.argv[1])
+    report = Report(env.pop(b"MPIBOOT_LINK", b""), *place(env))
+    pmi = env.get(b"PMI_FD", b"")
+    try:
+        options.apply(env)
+        output = frames(options.nonce, report.rank)
+        argv = [os.fsencode(word) for word in sys.argv[2:]]
+        program = Program(argv, env, output.ends if output is not None else None)
+        report.started(program.pid)
+        watch = Watch(program, output, options.family)
+        status = watch.run()
+        watch.check()
+    except CannotRunError as fault:
+        report.failed(fault)
+        ending.end(fault.code, 0, pmi)
+    code, number = ending.read(status)
+    report.ended(code, number)
+    ending.end(code, number, pmi)
+
+
+def place(env: dict[bytes, bytes]) -> tuple[int, int]:
+    """Return rank and size as the process manager numbers them; -1 where it does not say."""
+    for prefix in (b"OMPI_COMM_WORLD_", b"PMI_", b"PMIX_"):
+        try:
+            return int(env[prefix + b"RANK"]), int(env.get(prefix + b"SIZE", b"-1"))
+        except (KeyError, ValueError):
+            pass
+    return -1, -1
+
+
+def frames(nonce: str, rank: int) -> Output | None:
+    """Let the program's output go through us, if that is wanted."""
+    if not nonce:
+        return None
+    from mpiboot.link.wrap.output import Output
+
+    return Output(nonce, rank)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Send the program's output as frames, each of which tells rank, stream and time."""
+
+from __future__ import annotations
+
+import os
+import termios
+import time
+
+from mpiboot.link.wrap.pipe import LARGEST, Pipe
+from mpiboot.link.wrap.ready import wait
+
+_CHUNK = 65536
+_LINE_S = 0.1  # half a line waits so long for its rest
+_HELD_S = 0.5  # and so long if it grows all the time
+_GRANDCHILDREN_S = 0.2
+_READ_S = 1.0
+_LAST_BYTES = 1 << 20  # what pipe or terminal can hold when the program ends, and more
+_HEADER = 96
+PAYLOAD = LARGEST - _HEADER
+
+
+def frame(nonce: bytes, rank: int, stream: bytes, time_ms: int, payload: bytes) -> bytes:
+    r"""Wrap a payload: `RS nonce rank stream time length US payload GS LF`.
+
+    The three separators and the nonce together are in no text of mpirun's own. A frame is one line:
+    Open MPI 5 passes output on line by line, and lines of other ranks may come between two of them.
+    """
+    text = _escaped(payload)
+    return b"\x1e%b %d %b %d %d\x1f%b\x1d\n" % (nonce, rank, stream, time_ms, len(text), text)
+
+
+def _escaped(payload: bytes) -> bytes:
+    """Take newlines out, and NULs, which mpirun adds where it likes."""
+    return payload.replace(b"\x1b", b"\x1be").replace(b"\n", b"\x1bn").replace(b"\0", b"\x1b0")
+
+
+def _fitting(payload: bytes) -> list[bytes]:
+    """Cut a payload that grows too long when it is escaped."""
+    if len(_escaped(payload)) <= PAYLOAD:
+        return [payload]
+    middle = len(payload) // 2
+    return _fitting(payload[:middle]) + _fitting(payload[middle:])
+
+
+class Stream:
+    """One of the program's streams: what has been read and not been sent yet.
+
+    Args:
+        fd: where it is read.
+        name: `o` or `e`.
+    """
+
+    def __init__(self, fd: int, name: bytes) -> None:
+        self.fd = fd
+        self.name = name
+        self.held = bytearray()
+        self.since = self.touched = 0.0  # when the first and the last of it came
+        self.time_ms = 0
+        self.open = True
+
+    def read(self) -> int:
+        """Take what is there; return how much it was."""
+        try:
+            chunk = os.read(self.fd, _CHUNK)
+        except BlockingIOError:
+            return 0
+        except OSError:  # a terminal that nobody writes to any more
+            chunk = b""
+        self.open = bool(chunk)
+        self.touched = time.monotonic()
+        if not self.held:
+            self.since = self.touched
+            self.time_ms = time.time_ns() // 1_000_000
+        self.held += chunk
+        return len(chunk)
+
+    @property
+    def flush_at(self) -> float:
+        """When half a line has waited long enough; infinite when there is none."""
+        if not self.held:
+            return float("inf")
+        return min(self.touched + _LINE_S, self.since + _HELD_S)
+
+    def take(self, *, everything: bool) -> list[bytes]:
+        """Cut off payloads: whole lines together, and the rest when it is long or is wanted."""
+        payloads = []
+        while self.held:
+            cut = self.held.rfind(b"\n", 0, PAYLOAD) + 1
+            if not cut and (everything or len(self.held) >= PAYLOAD):
+                cut = min(len(self.held), PAYLOAD)
+            if not cut:
+                break
+            payloads.append(bytes(self.held[:cut]))
+            del self.held[:cut]
+            self.since = self.touched
+        return payloads
+
+
+class Output:
+    """The program's stdout and stderr, which end in the wrapper.
+
+    Attributes:
+        ends: what the program gets.
+
+    Args:
+        nonce: what marks this job's frames.
+        rank: whose they are.
+    """
+
+    def __init__(self, nonce: str, rank: int) -> None:
+        self._nonce = nonce.encode()
+        self._rank = rank
+        self._pipe = Pipe(2)
+        self._pipe.narrow()
+        # Open MPI gives ranks a terminal, and C programs write line by line because of it.
+        out, out_end = _terminal() if os.isatty(1) else os.pipe2(os.O_CLOEXEC)
+        err, err_end = os.pipe2(os.O_CLOEXEC)
+        self.ends = out_end, err_end
+        self.streams = [Stream(out, b"o"), Stream(err, b"e")]
+
+    def begin(self) -> None:
+        """Leave the program's ends to the program."""
+        for fd in self.ends:
+            os.close(fd)
+        for stream in self.streams:
+            os.set_blocking(stream.fd, False)
+
+    @property
+    def flush_at(self) -> float:
+        """When something has to be sent though no more of it has come."""
+        return min(stream.flush_at for stream in self.streams)
+
+    def move(self, fds: list[int]) -> int:
+        """Read from the descriptors that are ready and send what is due; return what was read."""
+        count = 0
+        for stream in self.streams:
+            if stream.fd in fds:
+                count += stream.read()
+            late = stream.flush_at <= time.monotonic()
+            self._send(stream, everything=late or not stream.open)
+        return count
+
+    def _send(self, stream: Stream, *, everything: bool) -> None:
+        for payload in stream.take(everything=everything):
+            for part in _fitting(payload):
+                piece = frame(self._nonce, self._rank, stream.name, stream.time_ms, part)
+                try:
+                    self._pipe.write(piece)
+                except OSError:
+                    self._give_up()
+                    return
+
+    def _give_up(self) -> None:
+        """Nobody reads: let the program find out, as it would have without us."""
+        for stream in self.streams:
+            stream.held.clear()
+            if stream.open:
+                stream.open = False
+                os.close(stream.fd)
+
+    def finish(self) -> None:
+        """Send what is left when the program has ended.
+
+        What it left running may write for a moment longer; what comes later than that is lost.
+        """
+        deadline = time.monotonic() + _GRANDCHILDREN_S
+        left = _LAST_BYTES
+        while fds := [stream.fd for stream in self.streams if stream.open]:
+            wait_s = deadline - time.monotonic()
+            ready = wait(fds, wait_s)
+            if wait_s <= 0 and (left <= 0 or not ready):
+                break
+            left -= self.move(ready)
+        for stream in self.streams:
+            self._send(stream, everything=True)
+        self._pipe.drain(_READ_S)
+
+
+def _terminal() -> tuple[int, int]:
+    """Make a terminal that changes nothing of what is written."""
+    ours, program = os.openpty()
+    attributes = termios.tcgetattr(program)
+    attributes[1] &= ~termios.OPOST
+    attributes[3] &= ~termios.ECHO
+    termios.tcsetattr(program, termios.TCSANOW, attributes)
+    return ours, program

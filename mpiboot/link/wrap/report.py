@@ -1,0 +1,85 @@
+"""Tell this container's agent what becomes of the rank."""
+
+from __future__ import annotations
+
+import _socket
+import os
+import time
+
+from mpiboot.link.wrap import compact
+from mpiboot.link.wrap.errors import CannotRunError
+
+_VERSION = 1  # of the link's messages
+_PATIENCE_S = 1.0
+_AGAIN_S = 0.01
+
+
+class Report:
+    """A connection to the agent, open as long as the rank lives; it may be absent, dead or hung.
+
+    Args:
+        path: the agent's unix socket; empty where there is none.
+        rank: of whom; -1 where that is not known.
+        size: of the job; -1 where that is not known.
+    """
+
+    def __init__(self, path: bytes, rank: int, size: int) -> None:
+        self.rank = rank
+        self._size = size
+        self._path = path
+        self._socket: _socket.socket | None = None
+
+    def started(self, pid: int) -> None:
+        """Tell that the program runs."""
+        self._tell({"size": self._size, "pid": pid, "event": "started"})
+
+    def ended(self, code: int, number: int) -> None:
+        """Tell how the program ended: by a signal, or else with an exit code."""
+        self._tell({"event": "ended", **({"signal": number} if number else {"code": code})})
+
+    def failed(self, fault: CannotRunError) -> None:
+        """Tell the agent and the user why the program was not run."""
+        who = f"rank {self.rank}" if self.rank >= 0 else "a program"
+        line = f"mpiboot: {who} on {os.uname().nodename}: {fault}\n"
+        try:
+            os.write(2, line.encode(errors="surrogateescape"))
+        except OSError:
+            pass
+        self._tell({"event": "ended", "code": fault.code, "why": fault.why, "text": str(fault)})
+
+    def _tell(self, body: dict[str, int | str]) -> None:
+        """Send one message; what the agent does not take at once is lost."""
+        if self._path:
+            self._socket = _connect(self._path)
+            self._path = b""
+        if self._socket is None:
+            return
+        head: dict[str, int | str] = {
+            "v": _VERSION,
+            "kind": "rank",
+            "rank": self.rank,
+            "at_ms": time.time_ns() // 1_000_000,
+        }
+        line = compact.write({**head, **body})
+        try:
+            self._socket.send(line.encode() + b"\n")
+        except OSError:
+            self._socket = None
+
+
+def _connect(path: bytes) -> _socket.socket | None:
+    """Connect to the agent; one whose queue stays full for a second is given up."""
+    link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    os.set_inheritable(link.fileno(), False)
+    link.setblocking(False)
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        try:
+            link.connect(path)
+        except BlockingIOError:
+            time.sleep(_AGAIN_S)
+        except OSError:
+            return None
+        else:
+            return link
+    return None

@@ -1,0 +1,109 @@
+"""Open MPI 5: PRRTE underneath, prted on the workers, two dashes only.
+
+Measured on 5.0.7 and 5.0.11. PRRTE reads its own parameters (PRTE_MCA_*, --prtemca) and ignores the
+OMPI_MCA_orte_* ones that operators set: everything that matters stands on the command line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from mpiboot.model.outcome import Failure
+from mpiboot.mpi import openmpi
+from mpiboot.mpi.openmpi import Param, Texts
+from mpiboot.mpi.protocol import Invocation, Node, Request, Words
+
+NAME = "Open MPI 5"
+FAMILY = openmpi.FAMILY
+PROGRAM = "mpirun"
+DAEMONS = ("prted",)
+SITE_FILES = openmpi.SITE_FILES
+
+hostfile = openmpi.hostfile
+site_params = openmpi.site_params
+unsupported = openmpi.unsupported
+
+_VERSION = re.compile(r"\(Open MPI\)\s+([5-9]\.\d+\.\d+\S*)")
+_TEXTS = Texts(
+    signal=re.compile(
+        r"prterun noticed that process rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)"
+    ),
+    code=re.compile(r"Process name: \[prterun-\S+-\d+@\d+,(\d+)\]\s+Exit code:\s+(\d+)"),
+    abort=re.compile(r"MPI_ABORT was invoked on rank (\d+) .{0,160}?Errorcode:\s*(-?\d+)"),
+    lost=re.compile(
+        r"PRTE has lost communication with a remote daemon.{0,300}?"
+        r"Remote daemon: .{0,80}?on node (\S+)"
+    ),
+    no_daemon=re.compile(
+        r"(?:PRTE|prterun) was unable to reliably start one or more daemons"
+        r"|An PRTE daemon has unexpectedly failed after launch"
+    ),
+    no_command=re.compile(r"prted: (?:command )?not found|\S*prted: No such file"),
+    daemon="prted",
+)
+_NO_PROGRAM = re.compile(r"prterun was unable to find the specified executable file")
+_NO_ACCESS = re.compile(
+    r"prterun was unable to launch the specified application as it (?:lacked permissions to execute"
+    r"|could not access) an executable"
+)
+
+
+def recognise(version_text: str) -> str | None:
+    """Tell the version of an Open MPI 5, or of a later one until it proves different."""
+    found = _VERSION.search(version_text)
+    return found.group(1) if found else None
+
+
+def check_names(_own_hostname: str, _nodes: Sequence[Node]) -> str:
+    """PRRTE takes any name that resolves."""
+    return ""
+
+
+def invocation(request: Request) -> Invocation:
+    """Render mpirun's command line."""
+    own = openmpi.UserFlags(request)
+    kinds = [
+        kind
+        for kind, wanted in (("tag", request.tag_output), ("timestamp", request.timestamp_output))
+        if wanted
+    ]
+    output = [Words(words=("--output", ",".join(kinds)), reason="yours")] if kinds else []
+    if kinds and not own.unless(("--tag-output",), ""):
+        output = []
+    return Invocation(words=tuple(openmpi.words(request, tuple(_params(request)), output)))
+
+
+def _params(request: Request) -> Iterator[Param]:
+    yield Param(
+        name="plm", value="ssh", reason="over ssh, also inside a batch system's allocation",
+        flag="--prtemca",
+    )  # fmt: skip
+    if request.dotted_names:
+        yield Param(
+            name="prte_keep_fqdn_hostnames", value="1",
+            reason="names differ only after the first dot", flag="--prtemca",
+        )  # fmt: skip
+
+
+def failures(stderr: str) -> list[Failure]:
+    """Read what prterun says of ranks and daemons."""
+    return openmpi.failures(stderr, _TEXTS)
+
+
+def start_failed(stderr: str) -> bool:
+    """Tell whether daemons could not be started; no rank runs then."""
+    return openmpi.start_failed(stderr, _TEXTS)
+
+
+def command_fault(stderr: str, *, exists: bool) -> int | None:
+    """Tell 127 or 126 for a program that is not there or cannot be executed; prterun has 66 and 183."""
+    text = openmpi.folded(stderr)
+    if _NO_ACCESS.search(text):
+        return 126 if exists or "lacked permissions" in text else 127
+    return 127 if _NO_PROGRAM.search(text) else None
+
+
+def exit_code(code: int, _stderr: str) -> int:
+    """Pass a rank's code on, and 128 + n for its signal, as PRRTE does."""
+    return code

@@ -1,0 +1,141 @@
+"""Read what the rank wrappers made of the ranks' output, out of mpirun's stderr."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+_START = b"\x1e"
+_END = b"\x1d\n"
+_ESCAPED = {b"\x1be": b"\x1b", b"\x1bn": b"\n", b"\x1b0": b"\0"}
+_ESCAPE = re.compile(rb"\x1b[en0]")
+_LONGEST_HEADER = 96
+_LONGEST_PAYLOAD = 4096
+_LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words of mpirun's own, or of its daemons: whatever is in no frame."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Record:
+    """A piece of a rank's output.
+
+    Attributes:
+        rank: whose; -1 where the wrapper did not know.
+        stream: `o` for stdout, `e` for stderr.
+        time_ms: when it came, since 1970, by the clock of the rank's host.
+        data: what it wrote.
+    """
+
+    rank: int
+    stream: str
+    time_ms: int
+    data: bytes
+
+
+class Frames:
+    """Tell frames from text, however the stream is cut. A broken frame is text, no byte is lost.
+
+    Args:
+        nonce: what the wrappers were given as `out`.
+    """
+
+    def __init__(self, nonce: str) -> None:
+        self._mark = _START + nonce.encode() + b" "
+        self._header = re.compile(
+            re.escape(self._mark) + rb"(-?\d{1,10}) ([oe]) (\d{1,15}) (\d{1,4})\x1f"
+        )
+        self._buffer = bytearray()
+
+    def feed(self, chunk: bytes) -> list[Text | Record]:
+        """Return what is complete by now, in its order; the beginning of a frame is kept."""
+        self._buffer += chunk
+        return self._cut(last=False)
+
+    def end(self) -> list[Text | Record]:
+        """Return what was kept, after the last chunk."""
+        return self._cut(last=True)
+
+    def _cut(self, *, last: bool) -> list[Text | Record]:
+        found: list[Text | Record] = []
+        text_at = at = 0
+        while (at := self._buffer.find(_START, at)) >= 0:
+            record, end = self._frame(at)
+            if record is not None:
+                found += self._text(text_at, at)
+                found.append(record)
+                text_at = at = end
+            elif end > len(self._buffer) and not last:
+                break
+            else:
+                at += 1
+        kept_at = at if at >= 0 else len(self._buffer)
+        found += self._text(text_at, kept_at)
+        del self._buffer[:kept_at]
+        return found
+
+    def _frame(self, at: int) -> tuple[Record | None, int]:
+        """Return the frame that begins here, and its end; None with an end beyond what is there yet.
+
+        None with an end within it: this is no frame.
+        """
+        header = self._header.match(self._buffer, at)
+        if header is None:
+            rest = bytes(self._buffer[at : at + _LONGEST_HEADER])
+            begun = self._mark.startswith(rest[: len(self._mark)]) and b"\x1f" not in rest
+            return None, at + (_LONGEST_HEADER if begun else 0)
+        rank, stream, time_ms, size = header.groups()
+        end = header.end() + int(size)
+        mark = self._buffer[end : end + len(_END)]
+        if int(size) > _LONGEST_PAYLOAD or not _END.startswith(mark):
+            return None, at
+        if len(mark) < len(_END):
+            return None, len(self._buffer) + 1
+        data = _ESCAPE.sub(
+            lambda found: _ESCAPED[found.group()], bytes(self._buffer[header.end() : end])
+        )
+        return Record(int(rank), stream.decode(), int(time_ms), data), end + len(_END)
+
+    def _text(self, start: int, end: int) -> list[Text | Record]:
+        return [Text(bytes(self._buffer[start:end]))] if end > start else []
+
+
+class Lines:
+    """Put the pieces of each rank's streams together to whole lines.
+
+    A progress bar that only returns its carriage is one line, as is all output between two newlines;
+    one of more than 1 MiB comes in pieces.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[tuple[int, str], tuple[int, bytearray]] = {}
+
+    def add(self, record: Record) -> list[Record]:
+        """Return the lines that this piece completes, newline included, with the time they began."""
+        key = record.rank, record.stream
+        time_ms, part = self._parts.pop(key, (record.time_ms, bytearray()))
+        *whole, rest = record.data.split(b"\n")
+        lines = []
+        for data in whole:
+            lines.append(replace(record, time_ms=time_ms, data=bytes(part) + data + b"\n"))
+            time_ms, part = record.time_ms, bytearray()
+        part += rest
+        if len(part) > _LONGEST_LINE:
+            lines.append(replace(record, time_ms=time_ms, data=bytes(part)))
+        elif part:
+            self._parts[key] = time_ms, part
+        return lines
+
+    def end(self) -> list[Record]:
+        """Return the lines that were never completed."""
+        left = [
+            Record(rank, stream, time_ms, bytes(part))
+            for (rank, stream), (time_ms, part) in self._parts.items()
+        ]
+        self._parts.clear()
+        return left

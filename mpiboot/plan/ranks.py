@@ -1,0 +1,199 @@
+"""What the ranks' wrappers report: who has started where, who has ended how, and what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+# A clock that is further off than this is not believed: then the order of arrival counts.
+_SKEW_S = 0.5
+_WHYS = ("not found", "not executable", "no directory", "other mpi")
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """How one rank ended.
+
+    Attributes:
+        rank: which.
+        host: where, by the user's name for it.
+        code: its exit code; None when a signal killed it.
+        signal: that signal.
+        why: what went wrong before or instead of the program; empty when it ran.
+        detail: more about that.
+        at: when, seconds since the epoch.
+    """
+
+    rank: int
+    host: str
+    code: int | None = None
+    signal: int | None = None
+    why: str = ""
+    detail: str = ""
+    at: float = 0.0
+
+    @property
+    def status(self) -> int:
+        """The status as a shell tells it."""
+        return 128 + self.signal if self.signal is not None else self.code or 0
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether it is a failure."""
+        return self.status != 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """All reports of a job so far.
+
+    Attributes:
+        np: how many ranks were to start; 0: nobody reports.
+        started: host of each rank that has started.
+        ends: of those that have ended, first one first.
+    """
+
+    np: int = 0
+    started: Mapping[int, str] = field(default_factory=dict)
+    ends: Sequence[End] = ()
+
+    @property
+    def failures(self) -> list[End]:
+        """Those that failed, first one first."""
+        return [end for end in self.ends if end.failed]
+
+
+class Book:
+    """Keeps the reports; what another machine says is checked and bounded.
+
+    Args:
+        np: ranks that were to start; 0: nobody will report.
+    """
+
+    def __init__(self, np: int) -> None:
+        self.np = np
+        self._started: dict[int, str] = {}
+        self._ends: dict[int, End] = {}
+        self.changed_at = 0.0
+
+    def hear(self, host: str, body: Mapping[str, object], now: float, wall: float) -> bool:
+        """Take a report from a host; tell whether it was one.
+
+        Args:
+            host: the user's name for the machine that it came from.
+            body: of the message.
+            now: seconds on the clock that `advise` is asked with.
+            wall: seconds since the epoch.
+        """
+        rank = _integer(body, "rank", self.np - 1)
+        if rank is None:
+            return False
+        if body.get("event") == "started":
+            self._started.setdefault(rank, host)
+        elif body.get("event") == "ended" and rank not in self._ends:
+            self._started.setdefault(rank, host)
+            self._ends[rank] = _end(rank, host, body, wall)
+        else:
+            return False
+        self.changed_at = now
+        return True
+
+    @property
+    def all_started(self) -> bool:
+        """Tell whether every rank has started."""
+        return 0 < self.np <= len(self._started)
+
+    @property
+    def all_ended(self) -> bool:
+        """Tell whether every rank has ended."""
+        return 0 < self.np <= len(self._ends)
+
+    def ranks(self) -> Ranks:
+        """Return what is known."""
+        ends = sorted(self._ends.values(), key=lambda end: end.at)
+        return Ranks(np=self.np, started=dict(self._started), ends=tuple(ends))
+
+
+def _end(rank: int, host: str, body: Mapping[str, object], wall: float) -> End:
+    at = (_integer(body, "at_ms", 1 << 50) or 0) / 1000
+    why = body.get("why")
+    detail = body.get("text")
+    signal = _integer(body, "signal", 64)
+    return End(
+        rank=rank,
+        host=host,
+        code=None if signal is not None else _integer(body, "code", 255) or 0,
+        signal=signal,
+        why=why if isinstance(why, str) and why in _WHYS else "",
+        detail="".join(c for c in detail[:300] if c.isprintable())
+        if isinstance(detail, str)
+        else "",
+        at=at if abs(at - wall) < _SKEW_S else wall,
+    )
+
+
+def _integer(body: Mapping[str, object], key: str, most: int) -> int | None:
+    value = body.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        return None
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """How patient the launcher is.
+
+    Attributes:
+        start_s: until every rank has started; 0: for ever.
+        linger_s: how long mpirun may stay after its last rank has ended and said nothing more.
+    """
+
+    start_s: float
+    linger_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What to do about a running mpirun.
+
+    Attributes:
+        until: when to look again; None: at the next report.
+        too_late: its ranks have not all started in time.
+        lingers: all its ranks have ended, and it has not.
+    """
+
+    until: float | None = None
+    too_late: bool = False
+    lingers: bool = False
+
+
+def advise(book: Book, terms: Terms, *, begun: float, quiet_since: float, now: float) -> Advice:
+    """Decide whether mpirun is still to be waited for.
+
+    Args:
+        book: the reports.
+        terms: how patient to be.
+        begun: when mpirun was started.
+        quiet_since: when it last wrote anything.
+        now: the time, on the same clock.
+    """
+    if book.all_ended:
+        until = max(book.changed_at, quiet_since) + terms.linger_s
+        return Advice(lingers=True) if now >= until else Advice(until=until)
+    if book.all_started or not book.np or not terms.start_s:
+        return Advice()
+    until = begun + terms.start_s
+    return Advice(too_late=True) if now >= until else Advice(until=until)
+
+
+def expected(slots: Mapping[str, int], np: int, map_by: str) -> list[str]:
+    """Name the hosts on which a rank must run: by slot they fill up in order, else all of them."""
+    if map_by not in ("", "slot"):
+        return [name for number, name in enumerate(slots) if number < np]
+    names, left = [], np
+    for name, count in slots.items():
+        if left <= 0:
+            break
+        names.append(name)
+        left -= count
+    return names

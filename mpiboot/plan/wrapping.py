@@ -1,0 +1,69 @@
+"""Through what each rank is started: a small program that reports its end and keeps its lines whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mpiboot.model.facts import Facts
+from mpiboot.model.settings import Settings
+from mpiboot.mpi.protocol import Dialect
+
+if TYPE_CHECKING:
+    from mpiboot.plan.launch import Ground
+
+LINK = "MPIBOOT_LINK"  # the variable that tells a rank's wrapper where its agent listens
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrapper:
+    """The program between mpirun's daemon and a rank.
+
+    Attributes:
+        argv: how it is called, the same on all hosts.
+        options: what it is told; they stand in process lists.
+        nonce: the mark of framed output; empty: the rank's output is not touched.
+    """
+
+    argv: tuple[str, ...]
+    options: Mapping[str, object] = field(default_factory=dict)
+    nonce: str = ""
+
+
+def decide(
+    settings: Settings, dialect: Dialect, ground: Ground, facts: Sequence[Facts | None]
+) -> tuple[Wrapper | None, str]:
+    """Use the wrapper where all hosts have the same one.
+
+    Returns:
+        the wrapper, or None and the reason in words.
+    """
+    if not settings.rank_wrapper:
+        return None, "ranks are started without a wrapper: --no-rank-wrapper"
+    argv = called(ground.facts)
+    if not argv or any(one is None or called(one) != argv for one in facts):
+        plain = any(one is None for one in facts)
+        why = "a worker is a plain sshd" if plain else "the hosts have mpiboot in different places"
+        return None, f"ranks are started without a wrapper: {why}"
+    options: dict[str, object] = {"mpi": dialect.FAMILY}
+    if settings.wdir:
+        options["wdir"] = settings.wdir
+    framed = settings.tag_output or settings.timestamp_output or bool(settings.output_dir)
+    nonce = ground.nonce if framed else ""
+    if nonce:
+        options["out"] = nonce
+    return Wrapper(argv=argv, options=options, nonce=nonce), ""
+
+
+def called(facts: Facts) -> tuple[str, ...]:
+    """Return how the wrapper is called on a host; empty where it has none."""
+    return (facts.python, "-I", "-S", facts.wrapper) if facts.python and facts.wrapper else ()
+
+
+def command(wrapper: Wrapper | None, job: Sequence[str]) -> tuple[str, ...]:
+    """Put the wrapper before the job."""
+    if wrapper is None:
+        return tuple(job)
+    return (*wrapper.argv, json.dumps(wrapper.options, separators=(",", ":")), *job)

@@ -1,0 +1,152 @@
+"""Output frames: what the wrappers write, cut anywhere and mixed with mpirun's own words."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpiboot.link.wrap.output import PAYLOAD, frame
+from mpiboot.link.wrap.pipe import LARGEST
+from mpiboot.plan.frames import Frames, Lines, Record, Text
+
+NONCE = "5f3c9a"
+RANKS = st.integers(-1, 3)
+STREAMS = st.sampled_from(["o", "e"])
+# Bytes that matter to the parser come often.
+BYTES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [b"\n", b"\r", b"\x1e", b"\x1d", b"\x1f", b"\0", b"\x1e5f3c9a 1 o 5 3\x1f"]
+        ),
+        st.binary(max_size=20),
+    ),
+    max_size=8,
+).map(b"".join)
+RECORDS = st.builds(Record, RANKS, STREAMS, st.integers(0, 2**45), BYTES)
+# mpirun's own words may be anything but our mark.
+TEXTS = st.builds(Text, BYTES.map(lambda data: data.replace(NONCE.encode(), b"")))
+
+
+def written(record: Record) -> bytes:
+    return frame(NONCE.encode(), record.rank, record.stream.encode(), record.time_ms, record.data)
+
+
+def read(chunks: list[bytes]) -> list[Text | Record]:
+    frames = Frames(NONCE)
+    return [item for chunk in chunks for item in frames.feed(chunk)] + frames.end()
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    edges = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
+    return [data[a:b] for a, b in itertools.pairwise(edges)]
+
+
+def text_of(items: list[Text | Record]) -> bytes:
+    return b"".join(item.data for item in items if isinstance(item, Text))
+
+
+@given(
+    st.lists(st.one_of(RECORDS, TEXTS), max_size=12), st.lists(st.integers(0, 10**6), max_size=30)
+)
+def test_every_byte_comes_out_where_it_belongs(
+    items: list[Text | Record], places: list[int]
+) -> None:
+    """Any mixture of frames and text, cut anywhere, gives the same records and the same text."""
+    stream = b"".join(written(i) if isinstance(i, Record) else i.data for i in items)
+    found = read(cut(stream, places))
+    assert [i for i in found if isinstance(i, Record)] == [
+        i for i in items if isinstance(i, Record)
+    ]
+    assert text_of(found) == text_of(items)
+
+
+@given(st.lists(st.binary(max_size=60), max_size=20))
+def test_garbage_is_text(chunks: list[bytes]) -> None:
+    """Whatever is no frame is text, byte for byte."""
+    assert text_of(read(chunks)) == b"".join(chunks)
+
+
+@given(st.lists(RECORDS, min_size=1, max_size=6), st.data())
+def test_broken_frame_harms_no_other(records: list[Record], data: st.DataObject) -> None:
+    """A frame that lost its last byte is text, and all others are found."""
+    broken = data.draw(st.integers(0, len(records) - 1))
+    pieces = [written(record) for record in records]
+    # Bytes that look like a frame may stand in a payload; these here must not.
+    kept = [r for n, r in enumerate(records) if n != broken]
+    pieces[broken] = written(Record(0, "o", 1, b"plain"))[:-1]
+    found = read([b"".join(pieces)])
+    assert [item for item in found if isinstance(item, Record)] == kept
+    assert text_of(found) == pieces[broken]
+
+
+def test_text_is_not_held_back() -> None:
+    """Text is handed on at once, up to where a frame may have begun; a record once it is whole."""
+    frames = Frames(NONCE)
+    assert frames.feed(b"mpirun says\n") == [Text(b"mpirun says\n")]
+    record = Record(2, "o", 1, b"line\n")
+    piece = written(record)
+    for number in range(1, len(piece)):
+        assert frames.feed(b"text" + piece[:number]) == [Text(b"text")]
+        assert frames.feed(piece[number:]) == [record]
+    assert frames.feed(b"\x1eother\n") == [Text(b"\x1eother\n")]
+
+
+def test_memory_is_bounded() -> None:
+    """A header that promises more than a frame may hold, or never ends, keeps nothing."""
+    for endless in (b"\x1e5f3c9a 1 o 5 9999\x1f", b"\x1e5f3c9a 1 o 5 4096\x1f", b"\x1e5f3c9a 1 "):
+        frames = Frames(NONCE)
+        text = text_of(frames.feed(endless) + frames.feed(b"7" * 100_000))
+        assert len(text) > 95_000
+
+
+def test_frames_are_written_whole() -> None:
+    """The longest frame is one that a pipe takes in one piece."""
+    longest = frame(b"n" * 32, 2**31 - 1, b"o", 2**43, b"x" * PAYLOAD)
+    assert len(longest) <= LARGEST
+    assert b"\0" not in longest
+
+
+@given(st.lists(st.builds(Record, RANKS, STREAMS, st.just(1), BYTES), max_size=20))
+def test_lines_keep_each_ranks_bytes(records: list[Record]) -> None:
+    """Each line is one line of one stream, and together they are what that stream had."""
+    lines = Lines()
+    found = [line for record in records for line in lines.add(record)] + lines.end()
+    keys = {(r.rank, r.stream) for r in records}
+    for key in keys:
+        wrote = b"".join(r.data for r in records if (r.rank, r.stream) == key)
+        parts = [line.data for line in found if (line.rank, line.stream) == key]
+        assert b"".join(parts) == wrote
+        assert parts == _lines(wrote)
+
+
+def _lines(data: bytes) -> list[bytes]:
+    *whole, rest = data.split(b"\n")
+    return [line + b"\n" for line in whole] + ([rest] if rest else [])
+
+
+def test_line_has_the_time_of_its_beginning() -> None:
+    """A line that came in pieces has the time of the first of them."""
+    lines = Lines()
+    assert lines.add(Record(0, "o", 10, b"a")) == []
+    assert lines.add(Record(1, "o", 11, b"other\n")) == [Record(1, "o", 11, b"other\n")]
+    assert lines.add(Record(0, "o", 20, b"b\nc")) == [Record(0, "o", 10, b"ab\n")]
+    assert lines.end() == [Record(0, "o", 20, b"c")]
+    assert lines.end() == []
+
+
+def test_progress_bar_is_one_line() -> None:
+    """Carriage returns do not end a line."""
+    lines = Lines()
+    assert lines.add(Record(0, "e", 1, b"10%\r")) == []
+    assert lines.add(Record(0, "e", 2, b"20%\rdone\n")) == [Record(0, "e", 1, b"10%\r20%\rdone\n")]
+
+
+def test_endless_line_comes_in_pieces() -> None:
+    """A line that never ends does not stay in memory."""
+    lines = Lines()
+    piece = Record(0, "o", 1, b"x" * 4000)
+    found = [line for _ in range(1000) for line in lines.add(piece)]
+    assert 2 <= len(found) <= 4
+    assert sum(len(line.data) for line in found + lines.end()) == 4_000_000
