@@ -53,6 +53,7 @@ class Job:
         own_address: address of this container as the workers reach it; empty when not known.
         as_root: whether the launcher runs as uid 0.
         dotted_names: whether workers differ only after the first dot of their names.
+        wrapper: words before each rank's program; nothing: ranks are started as they are.
         json_log: whether the agent logs in JSON.
     """
 
@@ -66,6 +67,7 @@ class Job:
     own_address: str = ""
     as_root: bool = False
     dotted_names: bool = False
+    wrapper: tuple[str, ...] = ()
     json_log: bool = False
 
     @property
@@ -81,7 +83,8 @@ class Job:
     def of_plain(cls, document: Mapping[str, Any]) -> Job:
         """Undo `plain`, after JSON has made lists of tuples."""
         hosts = tuple((name, slots) for name, slots in document["hosts"])
-        return cls(**{**document, "hosts": hosts})
+        wrapper = tuple(document["wrapper"])
+        return cls(**{**document, "hosts": hosts, "wrapper": wrapper})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,7 +58,7 @@ class Field:
         self.path = f"{tools}:{mpi.pod.get('env', {}).get('PATH', SYSTEM)}"
         self.client = agents.start("client", REAPING, env={"PATH": self.path, "HOME": "/root"})
         self.directory = directory / "own"
-        (self.directory / "bin").mkdir(parents=True)
+        self.directory.mkdir()
         places = [
             Place(name=one.name, node=one.name, slots=1, address=one.pod.address, port=PORT,
                   user="", why="")
@@ -96,17 +96,18 @@ class Field:
                 known_hosts=str(own / "known_hosts"),
             )
         )  # fmt: skip
-        self._lay_out()
+        self.lay_out(self.job, own)
 
-    def _lay_out(self) -> None:
+    def lay_out(self, job: Job, directory: Path) -> None:
         """Write the stand-ins of all launchers that are on the pods' PATH."""
         programs = {}
         for name in standins.NAMES:
             found = shutil.which(name, path=self.path)
-            if found and standins.belongs(name, os.path.realpath(found), self.job):
+            if found and standins.belongs(name, os.path.realpath(found), job):
                 programs[name] = found
         call = (sys.executable, "-I", "-S", str(STANDIN))
-        for script in standins.lay_out(str(self.directory), programs, self.job, call):
+        (directory / "bin").mkdir(parents=True)
+        for script in standins.lay_out(str(directory), programs, job, call):
             path = Path(script.path)
             path.write_text(script.text)
             path.chmod(script.mode)

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,19 @@ def test_code(field: Field) -> None:
     assert field.run("mpirun", "-np", "1", "sh", "-c", "exit 7").returncode == 7
 
 
+def test_wrapped_ranks(field: Field) -> None:
+    """Ranks of the user's own mpirun go through the wrapper, too."""
+    options = json.dumps({"mpi": field.mpi.dialect.FAMILY})
+    wrapper = (sys.executable, "-I", "-S", str(STANDIN.with_name("rank.py")), options)
+    directory = field.directory / "wrapped"
+    field.lay_out(replace(field.job, wrapper=wrapper), directory)
+    mpirun = str(directory / "bin/mpirun")
+    assert_ring(field.run(mpirun, "-np", "2", *ring(field)), "w1", "w2")
+    parent = field.run(mpirun, "-np", "1", "sh", "-c", "cat /proc/$PPID/cmdline; exit 7")
+    assert "rank.py" in parent.stdout
+    assert parent.returncode == 7
+
+
 def test_horovodrun(field: Field) -> None:
     """Horovod's launcher gets the workers; its ssh and its mpirun reach them, and it fits this MPI."""
     done = field.run("horovodrun", *ring(field))
@@ -187,7 +201,7 @@ sys.exit(5)
 
 
 @pytest.fixture
-def stand_in(tmp_path: Path) -> Path:
+def stand_in(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A stand-in for an `mpirun` that shows itself; its private directory has a blank in its name."""
     real = tmp_path / "real" / "mpirun"
     real.parent.mkdir()
@@ -195,7 +209,7 @@ def stand_in(tmp_path: Path) -> Path:
     real.chmod(0o755)
     job = Job(
         dialect="Open MPI 5", version="5.0.11", hostfile="/h", ssh_config="/c", np=1,
-        hosts=(("w1", 1),),
+        hosts=(("w1", 1),), json_log=getattr(request, "param", False),
     )  # fmt: skip
     call = (sys.executable, "-I", "-S", str(STANDIN))
     directory = tmp_path / "a b"
@@ -238,3 +252,16 @@ def test_real_program_is_gone(stand_in: Path, tmp_path: Path) -> None:
     done = subprocess.run([stand_in], env={}, capture_output=True, text=True, check=False)
     assert done.returncode == 127
     assert f"{tmp_path}/real/mpirun: No such file or directory" in done.stderr
+
+
+@pytest.mark.parametrize("stand_in", [False, True], indirect=True, ids=["text", "json"])
+def test_log(stand_in: Path, request: pytest.FixtureRequest) -> None:
+    """The log says what was changed, in the form that the agent's own has."""
+    words = [str(stand_in), "-bind-to", "none", "x"]
+    done = subprocess.run(words, env={}, input="", capture_output=True, text=True, check=False)
+    (line,) = done.stderr.splitlines()
+    if "json" in request.node.name:
+        entry = json.loads(line)
+        assert (entry["role"], entry["level"]) == ("launcher", "info")
+        line = f"[mpiboot launcher] {entry['message']}"
+    assert line.startswith("[mpiboot launcher] -bind-to none → --bind-to none: ")

@@ -132,6 +132,19 @@ def test_hosts_are_named_as_in_the_hostfile(dialect: str) -> None:
     assert done == f"{flag} 10.0.0.1,other x"
 
 
+@pytest.mark.parametrize("dialect", VERSIONS)
+def test_ranks_are_wrapped(dialect: str) -> None:
+    """What each rank is started through comes before each program, and before no question."""
+    wrapper = ("/v/python", "rank.py", "{}")
+    done = translated(dialect, "-f h -np 1 a -x : -np 1 -- b", wrapper=wrapper)
+    if dialect.startswith("Open"):  # -f is none of its options: from there on all is unknown
+        assert done == "-f h -np 1 a -x : -np 1 -- /v/python rank.py '{}' b"
+    else:
+        assert done == "-f h -np 1 /v/python rank.py '{}' a -x : -np 1 /v/python rank.py '{}' b"
+    assert translated(dialect, "--version", wrapper=wrapper) == "--version"
+    assert translated(dialect, "-np 1", wrapper=wrapper) == "-np 1"
+
+
 def test_each_change_is_told_once() -> None:
     """A note names what was written, what became of it, and why."""
     text = "-np 1 -bind-to none a : -np 1 -bind-to none -q b"
@@ -223,7 +236,7 @@ def test_variables_stay(dialect: str) -> None:
 
 def test_a_job_survives_json() -> None:
     """What the launcher writes the stand-ins read."""
-    one = job("MPICH", names={"a": "b"}, own_address="::1", as_root=True)
+    one = job("MPICH", names={"a": "b"}, own_address="::1", wrapper=("p", "r"))
     assert Job.of_plain(json.loads(json.dumps(one.plain()))) == one
 
 
