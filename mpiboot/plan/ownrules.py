@@ -11,7 +11,7 @@ from mpiboot.plan.ownjob import RENAMED, Job, with_config
 HOSTS = ("H", "host", "hosts")
 _SSH_ARGS = ("plm_rsh_args", "plm_ssh_args")
 _MCA = ("mca", "gmca", "omca", "gomca", "prtemca")
-# Open MPI 5.0.11 takes two dashes only for these, and reads one dash as a cluster of short options.
+# Open MPI 5.0.11 knows these with two dashes only; after one it finds no value, or no such option.
 _TWO_DASHES = ("bind-to", "map-by", "rank-by", "runtime-options")
 _GONE = (
     "q", "quiet", "novm", "do-not-resolve", "fwd-mpirun-port", "use-regexp",
@@ -106,9 +106,9 @@ def _renamed_mca(option: Option, job: Job) -> Change | None:
 def _openmpi5(option: Option, job: Job) -> Change | None:
     mpi = f"Open MPI {job.version}"
     if option.name in _TWO_DASHES and (option.dashes == "-" or option.glued):
-        sort = "an equals sign" if option.glued else "a single dash"
+        wanted = "a blank, no equals sign" if option.glued else "two dashes"
         words = (f"--{option.name}", option.value)
-        return Change(words=words, why=f"{mpi} takes {sort} for something else")
+        return Change(words=words, why=f"{mpi} wants {wanted}")
     if option.name == "rf" and option.values:
         words = ("--map-by", f"rankfile:file={option.value}")
         return Change(words=words, why=f"{mpi} does not know it")

@@ -150,7 +150,7 @@ def test_each_change_is_told_once() -> None:
     text = "-np 1 -bind-to none a : -np 1 -bind-to none -q b"
     notes = ownargs.translate(shlex.split(text), job("Open MPI 5")).notes
     assert notes == (
-        "-bind-to none → --bind-to none: Open MPI 5.0.11 takes a single dash for something else",
+        "-bind-to none → --bind-to none: Open MPI 5.0.11 wants two dashes",
         "-q is left out: Open MPI 5.0.11 does not know it",
     )
 
