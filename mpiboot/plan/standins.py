@@ -38,18 +38,18 @@ class Script:
     mode: int
 
 
-def belongs(name: str, resolved: str, job: Job) -> bool:
+def belongs(name: str, resolved: str, *, openmpi: bool) -> bool:
     """Tell whether a program is this job's MPI's: two of them may lie side by side in /usr/bin.
 
     Args:
         name: of the program.
         resolved: its path without symbolic links.
-        job: names the MPI.
+        openmpi: whether that MPI is an Open MPI, and no kin of MPICH.
     """
     if name in (HOROVODRUN, SSH):
         return True
     names = {name, resolved.rpartition("/")[2]}
-    return not names.intersection(_HYDRA_NAMES if job.openmpi else _OPENMPI_NAMES)
+    return not names.intersection(_HYDRA_NAMES if openmpi else _OPENMPI_NAMES)
 
 
 def directory_of(directory: str) -> str:

@@ -103,7 +103,7 @@ class Field:
         programs = {}
         for name in standins.NAMES:
             found = shutil.which(name, path=self.path)
-            if found and standins.belongs(name, os.path.realpath(found), job):
+            if found and standins.belongs(name, os.path.realpath(found), openmpi=job.openmpi):
                 programs[name] = found
         call = (sys.executable, "-I", "-S", str(STANDIN))
         (directory / "bin").mkdir(parents=True)

@@ -101,7 +101,7 @@ def test_hydra(dialect: str, text: str) -> None:
 def test_mpich() -> None:
     """Horovod's way to tell ssh something goes into the environment; hosts are named as asked."""
     text = "-l -np 2 -ppn 1 -hosts w1,w2 -bootstrap=ssh -bootstrap-exec-args '-p 22' x"
-    done = ownargs.translate(shlex.split(text), job("MPICH"))
+    done = ownargs.translate(shlex.split(text), openmpi=False)
     assert shlex.join(done.args) == "-l -np 2 -ppn 1 -hosts w1,w2 -bootstrap=ssh x"
     assert done.variables == {"HYDRA_LAUNCHER_EXTRA_ARGS": "-F /r/ssh_config -p 22"}
     assert translated("MPICH", "-H w1:1 x") == "-hosts w1:1 x"
@@ -301,9 +301,9 @@ def test_stand_ins() -> None:
     document = json.loads(data.text)
     assert document["programs"]["mpirun"]["path"] == "/opt/intel/bin/mpiexec.hydra"
     assert 'exec /v/python -I s.py /r/own/standins.json ssh "$@"' in scripts[-1].text
-    assert standins.belongs("mpirun", "/usr/bin/orterun", job("Open MPI 4"))
-    assert not standins.belongs("mpirun", "/usr/bin/mpiexec.hydra", job("Open MPI 4"))
-    assert not standins.belongs("orterun", "/usr/bin/orterun", job("MPICH"))
-    assert standins.belongs("horovodrun", "/v/bin/horovodrun", job("MPICH"))
+    assert standins.belongs("mpirun", "/usr/bin/orterun", openmpi=True)
+    assert not standins.belongs("mpirun", "/usr/bin/mpiexec.hydra", openmpi=True)
+    assert not standins.belongs("orterun", "/usr/bin/orterun", openmpi=False)
+    assert standins.belongs("horovodrun", "/v/bin/horovodrun", openmpi=False)
     (_, mpirun) = standins.lay_out("/r", {"mpirun": "/usr/bin/mpirun"}, job("Open MPI 4"), ["p"])
     assert "exec /usr/bin/mpirun" in mpirun.text
