@@ -22,6 +22,7 @@ from mpiboot.runtime.children import Children
 _VERSION_S = 20.0
 # Where a plain `mpirun` finds its daemon on the workers without being told a prefix.
 _STANDARD = ("/usr", "/usr/local")
+_ALIASES = ("mpiexec", "orterun", "prterun")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +122,9 @@ def _mpirun(settings: Settings, env: Mapping[str, str], own: Own | None) -> str:
         # Several MPIs may lie side by side: the one that the command names counts.
         path = own.program if "/" in own.program else inspect.find_program(own.name, env)
         if path is not None and os.access(path, os.X_OK):
-            return path
+            # Others than `mpirun` tell the version of a part of it, or nothing.
+            sibling = str(Path(path).with_name("mpirun"))
+            return sibling if own.name in _ALIASES and os.access(sibling, os.X_OK) else path
     path = inspect.find_program("mpirun", env)
     if path is None:
         raise ConfigError(
