@@ -101,7 +101,7 @@ def test_hydra(dialect: str, text: str) -> None:
 def test_mpich() -> None:
     """Horovod's way to tell ssh something goes into the environment; hosts are named as asked."""
     text = "-l -np 2 -ppn 1 -hosts w1,w2 -bootstrap=ssh -bootstrap-exec-args '-p 22' x"
-    done = ownargs.translate(shlex.split(text), openmpi=False)
+    done = ownargs.translate(shlex.split(text), job("MPICH"))
     assert shlex.join(done.args) == "-l -np 2 -ppn 1 -hosts w1,w2 -bootstrap=ssh x"
     assert done.variables == {"HYDRA_LAUNCHER_EXTRA_ARGS": "-F /r/ssh_config -p 22"}
     assert translated("MPICH", "-H w1:1 x") == "-hosts w1:1 x"
