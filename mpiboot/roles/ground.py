@@ -39,7 +39,7 @@ def surroundings(settings: Settings, env: Mapping[str, str]) -> Surroundings:
 
 def own(job_env: Mapping[str, str]) -> Own:
     """Describe this container as a host."""
-    facts = inspect.facts(job_env, "")
+    facts = inspect.facts(job_env)
     return Own(hostname=facts.hostname, addresses=facts.addresses, facts=facts)
 
 
