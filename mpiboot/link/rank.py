@@ -41,7 +41,7 @@ def main() -> NoReturn:
             from mpiboot.link.wrap import input  # noqa: A004 - most ranks need none
 
             input.take(link, options.stdin)
-        output = frames(options.nonce, rank, size if b"PRTE_LAUNCHED" in env else 0)
+        output = frames(options.nonce, rank)
         argv = [os.fsencode(word) for word in sys.argv[2:]]
         program = Program(argv, env, output.ends if output is not None else None)
         report.started(program.pid)
@@ -51,6 +51,8 @@ def main() -> NoReturn:
     except CannotRunError as fault:
         report.failed(fault)
         ending.end(fault.code, 0, pmi)
+    if output is not None:
+        report.wait_until_shown()
     code, number = ending.read(status)
     report.ended(code, number)
     ending.end(code, number, pmi)
@@ -66,20 +68,13 @@ def place(env: dict[bytes, bytes]) -> tuple[int, int]:
     return -1, -1
 
 
-def frames(nonce: str, rank: int, hasty: int) -> Output | None:
-    """Let the program's output go through us, if that is wanted.
-
-    Args:
-        nonce: mark of the frames; empty: it is not wanted.
-        rank: whose output it is.
-        hasty: number of ranks of an mpirun that does not wait for the last output; 0: it does.
-    """
+def frames(nonce: str, rank: int) -> Output | None:
+    """Let the program's output go through us, if that is wanted."""
     if not nonce:
         return None
-    from mpiboot.link.wrap.backlog import Backlog
     from mpiboot.link.wrap.output import Output
 
-    return Output(nonce, rank, Backlog(hasty) if hasty else None)
+    return Output(nonce, rank)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,13 @@ class LinkServer:
         self._server: asyncio.Server | None = None
         self._clients = 0
         self.leases: set[Lease] = set()
+        self._ranks: dict[object, Lease] = {}
+
+    def tell_rank(self, message: Message) -> None:
+        """Send a message to the wrapper of the rank that it names, if that is of this container."""
+        rank = message.body.get("rank")
+        if isinstance(rank, int) and rank in self._ranks:
+            self._ranks[rank].send(message)
 
     async def start(self, path: Path) -> None:
         """Listen on a socket in the private directory.
@@ -142,8 +149,10 @@ class LinkServer:
             reason = self._on.on_probe(message.text("for"))
             lease.send(Message(kind=messages.PROBE, body={"ok": not reason, "reason": reason}))
             return False
-        elif message.kind == messages.RANK:
-            lease.rank = message if message.body.get("event") == "started" else None
+        elif message.kind == messages.RANK and lease not in self.leases:
+            started = message.body.get("event") == "started"
+            lease.rank = message if started else None
+            self._ranks[message.body.get("rank")] = lease
             self._on.on_rank(messages.rank_message(message.body))
         else:
             self._heard(lease, message)
@@ -151,6 +160,7 @@ class LinkServer:
 
     def _orphaned(self, lease: Lease) -> None:
         """Report the end of a rank whose wrapper cannot: only SIGKILL takes it without a word."""
+        self._ranks = {rank: one for rank, one in self._ranks.items() if one is not lease}
         if lease.rank is not None:
             ended = {"rank": lease.rank.body.get("rank"), "event": "ended", "signal": 9}
             self._on.on_rank(messages.rank_message(ended))

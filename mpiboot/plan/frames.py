@@ -27,7 +27,7 @@ class Record:
 
     Attributes:
         rank: whose; -1 where the wrapper did not know.
-        stream: `o` for stdout, `e` for stderr.
+        stream: `o` for stdout, `e` for stderr, `z` when nothing more comes of either.
         time_ms: when it came, since 1970, by the clock of the rank's host.
         data: what it wrote.
     """
@@ -48,7 +48,7 @@ class Frames:
     def __init__(self, nonce: str) -> None:
         self._mark = _START + nonce.encode() + b" "
         self._header = re.compile(
-            re.escape(self._mark) + rb"(-?\d{1,10}) ([oe]) (\d{1,15}) (\d{1,4})\x1f"
+            re.escape(self._mark) + rb"(-?\d{1,10}) ([oez]) (\d{1,15}) (\d{1,4})\x1f"
         )
         self._buffer = bytearray()
 

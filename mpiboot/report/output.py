@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import OrderedDict
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO
@@ -26,13 +27,21 @@ class Output:
         stamp: whether each line gets its time.
         directory: where each rank's output goes beside the screen; empty: nowhere.
         log: gets what the screen gets; None: nothing does.
+        on_end: is told of each rank of which nothing more comes.
 
     Raises:
         ConfigError: the directory cannot be written.
     """
 
     def __init__(
-        self, nonce: str, *, tag: bool, stamp: bool, directory: str, log: IO[bytes] | None
+        self,
+        nonce: str,
+        *,
+        tag: bool,
+        stamp: bool,
+        directory: str,
+        log: IO[bytes] | None,
+        on_end: Callable[[int], None],
     ) -> None:
         self._frames = Frames(nonce)
         self._lines = Lines()
@@ -40,6 +49,7 @@ class Output:
         self._stamp = stamp
         self._directory = Path(directory) if directory else None
         self._log = log
+        self._on_end = on_end
         self._files: OrderedDict[Path, IO[bytes]] = OrderedDict()
         self._begun: set[Path] = set()
         if self._directory is not None:
@@ -73,6 +83,9 @@ class Output:
         for piece in found:
             if isinstance(piece, Text):
                 own += piece.data
+                continue
+            if piece.stream == "z":
+                self._on_end(piece.rank)
                 continue
             if self._directory is not None:
                 self._keep(self._directory, piece)

@@ -11,6 +11,7 @@ from mpiboot.errors import LaunchFailedError, MpibootError, NotReadyError
 from mpiboot.link import client, messages, server
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
+from mpiboot.link.server import LinkServer
 from mpiboot.log import logger
 from mpiboot.model.hosts import Source
 from mpiboot.model.outcome import Outcome, Stage
@@ -44,6 +45,7 @@ class Launcher:
         self._view = LauncherView(command=list(command), timeline=agent.timeline)
         self._gathering: Gathering | None = None
         self._watch: Watch | None = None
+        self._own_link: LinkServer | None = None
         agent.not_ready = self._view.not_ready
         agent.details = self._view.details
         agent.families = self._view.families
@@ -52,7 +54,7 @@ class Launcher:
         """Bring one job from its start to its verdict; the workers always hear of it."""
         agent = self._agent
         pulse = asyncio.ensure_future(self._pulse())
-        probes = server.without_leases(
+        self._own_link = probes = server.without_leases(
             lambda what: self._view.not_ready() if what == "ready" else "", self._hear_own_rank
         )
         agent.report()
@@ -193,9 +195,13 @@ class Launcher:
             return verdict.of_stop(agent.stop_signal, "launching")
         leases = self._chosen_leases(arranged)
         agent.enter(Stage.RUNNING)
-        self._watch = Watch(agent, leases, arranged, plan)
+        self._watch = Watch(agent, leases, arranged, plan, self._tell_own_rank)
         evidence = await self._watch.run()
         return verdict.judge(evidence, installed.dialect, arranged)
+
+    def _tell_own_rank(self, message: Message) -> None:
+        if self._own_link is not None:
+            self._own_link.tell_rank(message)
 
     def _hear_own_rank(self, message: Message) -> None:
         """Take the report of a rank that runs in this very container."""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -46,16 +46,23 @@ class Watch:
         leases: of those who take part, by the user's names for them.
         arranged: who runs what.
         plan: how mpirun is called.
+        tell_own: sends a message to the ranks of this very container.
     """
 
     def __init__(
-        self, agent: Agent, leases: Mapping[str, Lease], arranged: Layout, plan: LaunchPlan
+        self,
+        agent: Agent,
+        leases: Mapping[str, Lease],
+        arranged: Layout,
+        plan: LaunchPlan,
+        tell_own: Callable[[Message], None],
     ) -> None:
         self._agent = agent
         self._loop = asyncio.get_running_loop()
         self._leases = dict(leases)
         self._arranged = arranged
         self._plan = plan
+        self._tell_own = tell_own
         self._terms = ranks.Terms(start_s=agent.settings.start_timeout_s, linger_s=_LINGER_S)
         self._lost: list[Lost] = []
         self._news = asyncio.Event()
@@ -171,7 +178,19 @@ class Watch:
             stamp=settings.timestamp_output,
             directory=settings.output_dir,
             log=self._log,
+            on_end=self._rank_is_shown,
         )
+
+    def _rank_is_shown(self, rank: int) -> None:
+        self._loop.call_soon_threadsafe(self._shown, rank)
+
+    def _shown(self, rank: int) -> None:
+        """Tell a rank's wrapper that all its output has come; where it is, not all of us know."""
+        host = self.book.ranks().started.get(rank)
+        message = Message(kind=messages.RANK, body={"rank": rank, "event": "shown"})
+        for lease in [self._leases[host]] if host in self._leases else self._leases.values():
+            lease.send(message)
+        self._tell_own(message)
 
     def _open_log(self) -> IO[bytes] | None:
         path = self._agent.settings.log_file

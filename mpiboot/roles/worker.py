@@ -199,6 +199,8 @@ class Worker:
         elif message.kind == messages.PHASE:
             self._running = message.text("stage") == Stage.RUNNING.value
             self._follow()
+        elif message.kind == messages.RANK:
+            self._link.tell_rank(messages.rank_message(message.body))
         elif message.kind == messages.CALL:
             self._calls.append(asyncio.ensure_future(calling.answer(lease, message)))
 

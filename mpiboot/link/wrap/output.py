@@ -9,10 +9,6 @@ import time
 from mpiboot.link.wrap.pipe import LARGEST, Pipe
 from mpiboot.link.wrap.ready import wait
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mpiboot.link.wrap.backlog import Backlog
-
 _CHUNK = 65536
 _LINE_S = 0.1  # half a line waits so long for its rest
 _HELD_S = 0.5  # and so long if it grows all the time
@@ -109,11 +105,9 @@ class Output:
     Args:
         nonce: what marks this job's frames.
         rank: whose they are.
-        backlog: of an mpirun that has to be waited for at the end; None where it waits itself.
     """
 
-    def __init__(self, nonce: str, rank: int, backlog: Backlog | None = None) -> None:
-        self._backlog = backlog
+    def __init__(self, nonce: str, rank: int) -> None:
         self._nonce = nonce.encode()
         self._rank = rank
         self._pipe = Pipe(2)
@@ -155,8 +149,6 @@ class Output:
                 except OSError:
                     self._give_up()
                     return
-                if self._backlog is not None:
-                    self._backlog.add(len(piece))
 
     def _give_up(self) -> None:
         """Nobody reads: let the program find out, as it would have without us."""
@@ -167,7 +159,7 @@ class Output:
                 os.close(stream.fd)
 
     def finish(self) -> None:
-        """Send what is left when the program has ended.
+        """Send what is left when the program has ended, and that nothing more comes.
 
         What it left running may write for a moment longer; what comes later than that is lost.
         """
@@ -182,8 +174,10 @@ class Output:
         for stream in self.streams:
             self._send(stream, everything=True)
         self._pipe.drain(_READ_S)
-        if self._backlog is not None:
-            time.sleep(self._backlog.lasts_s)
+        try:
+            self._pipe.write(frame(self._nonce, self._rank, b"z", time.time_ns() // 1_000_000, b""))
+        except OSError:
+            pass  # nobody reads
 
 
 def _terminal() -> tuple[int, int]:

@@ -8,10 +8,12 @@ import time
 
 from mpiboot.link.wrap import compact
 from mpiboot.link.wrap.errors import CannotRunError
+from mpiboot.link.wrap.ready import wait
 
 _VERSION = 1  # of the link's messages
 _PATIENCE_S = 1.0
 _AGAIN_S = 0.01
+_SHOWN_S = 5.0  # where nobody tells us, that must do
 
 
 class Report:
@@ -32,6 +34,25 @@ class Report:
     def started(self, pid: int) -> None:
         """Tell that the program runs."""
         self._tell({"size": self._size, "pid": pid, "event": "started"})
+
+    def wait_until_shown(self) -> None:
+        """Wait until the launcher has seen the last of the output.
+
+        An mpirun may end with its job and throw away what it has not written yet: Open MPI 5 does.
+        """
+        deadline = time.monotonic() + _SHOWN_S
+        heard = b""
+        while self._socket is not None and b'"shown"' not in heard:
+            left = deadline - time.monotonic()
+            if left <= 0 or not wait([self._socket.fileno()], left):
+                return
+            try:
+                chunk = self._socket.recv(4096)
+            except OSError:
+                return
+            if not chunk:
+                return
+            heard += chunk
 
     def ended(self, code: int, number: int) -> None:
         """Tell how the program ended: by a signal, or else with an exit code."""
