@@ -20,7 +20,8 @@ OVER = "over"  # launcher → worker: the attempt is over
 BYE = "bye"  # worker → launcher: understood, leaving or staying
 PROBE = "probe"  # probe → agent, and its answer
 RANK = "rank"  # a rank's wrapper → the agent beside it → launcher: it has started, it has ended
-KINDS = (HELLO, FACTS, BEAT, PHASE, OVER, BYE, PROBE, RANK)
+CALL = "call"  # launcher → worker: connect to me at this address and port; and its answer
+KINDS = (HELLO, FACTS, BEAT, PHASE, OVER, BYE, PROBE, RANK, CALL)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 `PYTHON -I -S rank.py OPTIONS PROGRAM ARGS…`. The same on every MPI: exit codes, who failed first,
 output that can be told apart, and proof that the program was started at all. OPTIONS is one JSON
-object: `wdir`, `out`, `net` and `ifvars`, `mpi`. Each rank waits for this file, so it and what it
+object: `wdir`, `in`, `out`, `net` and `ifvars`, `mpi`. Each rank waits for this file, so it and what it
 imports take nothing but small parts of the standard library.
 """
 
@@ -31,11 +31,17 @@ def main() -> NoReturn:
     """Run the program and end as it did."""
     env = environment()
     options = Options(sys.argv[1])
-    report = Report(env.pop(b"MPIBOOT_LINK", b""), *place(env))
+    rank, size = place(env)
+    link = env.pop(b"MPIBOOT_LINK", b"")
+    report = Report(link, rank, size)
     pmi = env.get(b"PMI_FD", b"")
     try:
         options.apply(env)
-        output = frames(options.nonce, report.rank)
+        if options.stdin and rank == 0:
+            from mpiboot.link.wrap import input  # noqa: A004 - most ranks need none
+
+            input.take(link, options.stdin)
+        output = frames(options.nonce, rank, size if b"PRTE_LAUNCHED" in env else 0)
         argv = [os.fsencode(word) for word in sys.argv[2:]]
         program = Program(argv, env, output.ends if output is not None else None)
         report.started(program.pid)
@@ -60,13 +66,20 @@ def place(env: dict[bytes, bytes]) -> tuple[int, int]:
     return -1, -1
 
 
-def frames(nonce: str, rank: int) -> Output | None:
-    """Let the program's output go through us, if that is wanted."""
+def frames(nonce: str, rank: int, hasty: int) -> Output | None:
+    """Let the program's output go through us, if that is wanted.
+
+    Args:
+        nonce: mark of the frames; empty: it is not wanted.
+        rank: whose output it is.
+        hasty: number of ranks of an mpirun that does not wait for the last output; 0: it does.
+    """
     if not nonce:
         return None
+    from mpiboot.link.wrap.backlog import Backlog
     from mpiboot.link.wrap.output import Output
 
-    return Output(nonce, rank)
+    return Output(nonce, rank, Backlog(hasty) if hasty else None)
 
 
 if __name__ == "__main__":

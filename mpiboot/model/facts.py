@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 _TEXT_LIMIT = 4096
+_PATH_LIMIT = 1024
 _LIST_LIMIT = 64
+# The kernel allows more; but `:` is for aliases, and the tools that are told of names know `,=^%`.
+_INTERFACE_NAME = re.compile(r"[A-Za-z0-9_.@+-]{1,15}")
+_CIDR = re.compile(r"[0-9A-Fa-f.:]{2,45}/[0-9]{1,3}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """An address on an interface that is up, and how much of it names the network.
+
+    Attributes:
+        name: of the interface.
+        cidr: the address with the length of the prefix, `10.1.0.7/24`.
+    """
+
+    name: str
+    cidr: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,20 +35,30 @@ class Facts:
     Attributes:
         hostname: its own name, as `hostname` prints it.
         addresses: its addresses on all interfaces but loopback.
+        networks: those of them whose interface is up, with name and prefix.
         cpus: CPUs it may use: the smaller of cgroup quota, cpuset and affinity (may be a fraction).
         gpus: GPUs visible to a session.
         memory_bytes: limit of its cgroup, else the machine's memory; 0 unknown.
         shm_bytes: size of /dev/shm; 0 when absent.
         nofile: soft limit of open files; -1 unlimited.
         memlock_bytes: soft limit of locked memory; -1 unlimited.
-        mpi: first line of `mpirun --version`, empty without one.
+        mpi: name and version of its MPI, `Open MPI 4.1.4`; the first line of `mpirun --version`
+            where it is another one; empty without mpirun.
+        mpi_path: its mpirun, links resolved; empty without one.
+        daemon: path of the daemon that belongs to that mpirun; empty when it is missing.
         path: PATH of the sessions it serves.
         ld_library_path: LD_LIBRARY_PATH of those sessions.
         version: its mpiboot version.
+        cma: whether one process may read another's memory (process_vm_readv), as ranks of one host
+            like to; None unknown.
+        python: the interpreter that its agent runs on.
+        wrapper: path of the rank wrapper.
+        link: path of the socket at which its agent listens.
     """
 
     hostname: str = ""
     addresses: tuple[str, ...] = ()
+    networks: tuple[Network, ...] = ()
     cpus: float = 0.0
     gpus: int = 0
     memory_bytes: int = 0
@@ -37,12 +66,15 @@ class Facts:
     nofile: int = 0
     memlock_bytes: int = 0
     mpi: str = ""
+    mpi_path: str = ""
+    daemon: str = ""
     path: str = ""
     ld_library_path: str = ""
     version: str = ""
     cma: bool | None = None
     python: str = ""
     wrapper: str = ""
+    link: str = ""
 
     @property
     def auto_slots(self) -> int:
@@ -59,6 +91,7 @@ def from_json(data: Mapping[str, object]) -> Facts:
     return Facts(
         hostname=_text(data, "hostname")[:255],
         addresses=_texts(data, "addresses"),
+        networks=_networks(data, "networks"),
         cpus=min(_number(data, "cpus"), 100_000.0),
         gpus=min(int(_number(data, "gpus")), 1024),
         memory_bytes=int(_number(data, "memory_bytes")),
@@ -66,11 +99,15 @@ def from_json(data: Mapping[str, object]) -> Facts:
         nofile=int(_number(data, "nofile", least=-1)),
         memlock_bytes=int(_number(data, "memlock_bytes", least=-1)),
         mpi=_text(data, "mpi"),
+        mpi_path=_path(data, "mpi_path"),
+        daemon=_path(data, "daemon"),
         path=_text(data, "path"),
         ld_library_path=_text(data, "ld_library_path"),
         version=_text(data, "version"),
-        python=_text(data, "python"),
-        wrapper=_text(data, "wrapper"),
+        cma=_truth(data, "cma"),
+        python=_path(data, "python"),
+        wrapper=_path(data, "wrapper"),
+        link=_path(data, "link"),
     )
 
 
@@ -81,11 +118,49 @@ def _text(data: Mapping[str, object], key: str) -> str:
     return "".join(c for c in value[:_TEXT_LIMIT] if c.isprintable())
 
 
+def _path(data: Mapping[str, object], key: str) -> str:
+    """Read a path; one that is too long or has lost a character would lead elsewhere."""
+    value = data.get(key)
+    fits = isinstance(value, str) and len(value) <= _PATH_LIMIT and value.isprintable()
+    return str(value) if fits else ""
+
+
 def _texts(data: Mapping[str, object], key: str) -> tuple[str, ...]:
     value = data.get(key)
     if not isinstance(value, list | tuple):
         return ()
     return tuple(v[:64] for v in value[:_LIST_LIMIT] if isinstance(v, str) and v.isprintable())
+
+
+def _networks(data: Mapping[str, object], key: str) -> tuple[Network, ...]:
+    value = data.get(key)
+    if not isinstance(value, list | tuple):
+        return ()
+    found = [_network(one) for one in value[:_LIST_LIMIT] if isinstance(one, Mapping)]
+    return tuple(one for one in found if one is not None)
+
+
+def _network(data: Mapping[str, object]) -> Network | None:
+    """Read one network; None unless a tool could be told of it as it stands."""
+    name, cidr = data.get("name"), data.get("cidr")
+    if not isinstance(name, str) or not isinstance(cidr, str) or not is_interface_name(name):
+        return None
+    if not _CIDR.fullmatch(cidr):
+        return None
+    try:
+        return Network(name=name, cidr=ipaddress.ip_interface(cidr).with_prefixlen)
+    except ValueError:
+        return None
+
+
+def is_interface_name(text: str) -> bool:
+    """Tell whether a text may name an interface, and can stand in a list that has commas."""
+    return bool(_INTERFACE_NAME.fullmatch(text))
+
+
+def _truth(data: Mapping[str, object], key: str) -> bool | None:
+    value = data.get(key)
+    return value if isinstance(value, bool) else None
 
 
 def _number(data: Mapping[str, object], key: str, least: float = 0) -> float:

@@ -12,6 +12,7 @@ NAME = "Intel MPI"
 FAMILY = hydra.FAMILY
 PROGRAM = hydra.PROGRAM  # its mpirun is a script that dies of a signal and leaves the job running
 DAEMONS = ("hydra_pmi_proxy", "hydra_bstrap_proxy")
+LOSES_STDIN = False
 SITE_FILES = ()
 
 hostfile = hydra.hostfile

@@ -12,6 +12,7 @@ NAME = "MPICH"
 FAMILY = hydra.FAMILY
 PROGRAM = hydra.PROGRAM
 DAEMONS = ("hydra_pmi_proxy",)
+LOSES_STDIN = True
 SITE_FILES = ()
 
 hostfile = hydra.hostfile

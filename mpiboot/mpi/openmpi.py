@@ -158,6 +158,7 @@ class UserFlags:
         "--bind-to": ("bind-to", "bind-to-core", "bind-to-socket", "bind-to-none", "cpu-set"),
         "--map-by": ("map-by", "bynode", "byslot", "ppr", "npernode", "N", "rank-by", "pernode"),
         "--wdir": ("wdir", "wd"),
+        "--stdin": ("stdin",),
         "--tag-output": ("tag-output", "output"),
         "--timestamp-output": ("timestamp-output", "output"),
     }

@@ -18,6 +18,7 @@ NAME = "Open MPI 4"
 FAMILY = openmpi.FAMILY
 PROGRAM = "mpirun"
 DAEMONS = ("orted",)
+LOSES_STDIN = False
 SITE_FILES = openmpi.SITE_FILES
 
 hostfile = openmpi.hostfile

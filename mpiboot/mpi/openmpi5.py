@@ -18,6 +18,7 @@ NAME = "Open MPI 5"
 FAMILY = openmpi.FAMILY
 PROGRAM = "mpirun"
 DAEMONS = ("prted",)
+LOSES_STDIN = True
 SITE_FILES = openmpi.SITE_FILES
 
 hostfile = openmpi.hostfile
@@ -68,9 +69,12 @@ def invocation(request: Request) -> Invocation:
         for kind, wanted in (("tag", request.tag_output), ("timestamp", request.timestamp_output))
         if wanted
     ]
-    output = [Words(words=("--output", ",".join(kinds)), reason="yours")] if kinds else []
-    if kinds and not own.unless(("--tag-output",), ""):
-        output = []
+    output: list[Words] = []
+    if kinds and own.unless(("--tag-output",), ""):
+        output.append(Words(words=("--output", ",".join(kinds)), reason="yours"))
+    if request.no_stdin:
+        reason = "a rank on another host would wait for its end for ever"
+        output += own.unless(("--stdin", "none"), reason)
     return Invocation(words=tuple(openmpi.words(request, tuple(_params(request)), output)))
 
 

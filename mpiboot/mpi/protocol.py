@@ -59,6 +59,7 @@ class Request:
         no_cma: whether a worker's ranks may not read each other's memory.
         tag_output: whether mpirun itself shall put the rank before each line.
         timestamp_output: whether mpirun itself shall put the time before each line.
+        no_stdin: whether mpirun has nothing to pass on from its stdin.
         wdir: the ranks' working directory; empty: mpirun's own, if it is there.
         mca: the user's MCA parameters, KEY=VALUE.
         mpirun_args: the user's own words for mpirun.
@@ -89,6 +90,7 @@ class Request:
     no_cma: bool = False
     tag_output: bool = False
     timestamp_output: bool = False
+    no_stdin: bool = False
     wdir: str = ""
     mca: Sequence[str] = ()
     mpirun_args: Sequence[str] = ()
@@ -145,6 +147,10 @@ class Dialect(Protocol):
     @property
     def DAEMONS(self) -> tuple[str, ...]:  # noqa: N802 - a module constant
         """Process names of its daemons on a worker."""
+
+    @property
+    def LOSES_STDIN(self) -> bool:  # noqa: N802 - a module constant
+        """Whether what a rank on another host should read from stdin is lost."""
 
     @property
     def SITE_FILES(self) -> tuple[str, ...]:  # noqa: N802 - a module constant

@@ -34,7 +34,9 @@ class Ground:
         port: default port of the workers' sshd.
         own_address: address of this container as the workers reach it; empty when not known.
         facts: what this container tells of itself.
+        standin: how the program behind the stand-ins is called.
         link: path of this agent's own socket.
+        no_stdin: whether this program's stdin is /dev/null.
         nonce: a mark that no program can guess, for framed output.
         site_params: parameters of the site's own MCA file.
         environ: the environment for the job: the container's, less the agent's own variables.
@@ -52,7 +54,9 @@ class Ground:
     port: int
     own_address: str
     facts: Facts
+    standin: Sequence[str]
     link: str
+    no_stdin: bool
     nonce: str
     site_params: Mapping[str, str]
     environ: Mapping[str, str]
@@ -60,11 +64,12 @@ class Ground:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFile:
-    """A file to write, 0600, before mpirun starts."""
+    """A file to write before mpirun starts."""
 
     path: str
     text: str
     reason: str
+    mode: int = 0o600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +84,7 @@ class LaunchPlan:
         environ: its environment.
         notes: what else a person should know.
         wrapper: what each rank is started through; None: nothing.
+        own: whether the job's command starts mpirun itself.
     """
 
     program: str
@@ -88,6 +94,7 @@ class LaunchPlan:
     environ: Mapping[str, str]
     notes: tuple[str, ...]
     wrapper: Wrapper | None
+    own: bool = False
 
     @property
     def argv(self) -> list[str]:
@@ -99,7 +106,8 @@ class LaunchPlan:
         lines = [f"note   {note}" for note in self.notes]
         for file in self.files:
             lines.append(f"write  {file.path}  # {file.reason}")
-            lines += [f"       | {line}" for line in file.text.splitlines()]
+            if file.mode == 0o600:
+                lines += [f"       | {line}" for line in file.text.splitlines()]
         lines += [f"set    {one.name}={_shown(one)}  # {one.reason}" for one in self.variables]
         lines.append("exec")
         lines += [f"       {shlex.join(group.words)}  # {group.reason}" for group in self.words]
@@ -131,13 +139,14 @@ def prepare(
         raise ConfigError(
             fault, hint="set another hostname for this container (docker: --hostname)"
         )
-    wrapper, unwrapped = wrapping.decide(settings, dialect, ground, facts)
+    wrapper, unwrapped = wrapping.decide(settings, dialect, ground, facts, layout)
     exports, given = passenv.by_name(passenv.exports(settings.export, ground.environ, facts))
     own = {wrapping.LINK: ground.link} if wrapper is not None else {}  # for ranks of this container
     environ = {**ground.environ, **own, **{one.name: one.value for one in given}}
     request = _request(
         settings, ground, layout, facts,
-        wrapped=wrapper is not None, exports=exports, environ=environ,
+        wrapped=wrapper is not None,
+        no_stdin=ground.no_stdin or (wrapper is not None and bool(wrapper.feeds)), exports=exports, environ=environ,
     )  # fmt: skip
     if look is not None and settings.abort_on_exception:
         command = program.command(command, look)
@@ -166,6 +175,7 @@ def _request(
     facts: Sequence[Facts | None],
     *,
     wrapped: bool,
+    no_stdin: bool,
     exports: Sequence[Export],
     environ: Mapping[str, str],
 ) -> Request:
@@ -198,6 +208,7 @@ def _request(
         no_cma=any(one is None or one.cma is False for one in facts),
         tag_output=settings.tag_output and not wrapped,
         timestamp_output=settings.timestamp_output and not wrapped,
+        no_stdin=no_stdin,
         wdir="" if wrapped else settings.wdir,
         mca=settings.mca,
         mpirun_args=settings.mpirun_arg,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal as signals
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mpiboot.errors import ExitCode, MpibootError
@@ -36,6 +36,7 @@ class Evidence:
         ranks: what the ranks' wrappers reported.
         expected: hosts on which at least one rank must have run.
         start_s: after how many seconds mpirun was stopped because ranks had not started; else None.
+        unreachable: workers that could not connect to this container then, with the reason.
         lingered: whether mpirun was stopped because it did not end after its last rank.
     """
 
@@ -49,6 +50,7 @@ class Evidence:
     ranks: Ranks = field(default_factory=Ranks)
     expected: Sequence[str] = ()
     start_s: float | None = None
+    unreachable: Mapping[str, str] = field(default_factory=dict)
     lingered: bool = False
 
     @property
@@ -140,11 +142,7 @@ def _by_evidence(base: Outcome, evidence: Evidence, dialect: Dialect) -> Outcome
     if evidence.lost:
         return _infrastructure(base, ExitCode.WORKER_LOST, first)
     if evidence.start_s is not None:
-        where = ", ".join(evidence.missing) or "some hosts"
-        message = (
-            f"not all ranks had started {evidence.start_s:g} s after mpirun; missing on {where}"
-        )
-        return _infrastructure(base, ExitCode.LAUNCH_FAILED, message)
+        return _infrastructure(base, ExitCode.LAUNCH_FAILED, _too_late(evidence))
     if failed and failed[0].why:
         return _never_ran(base, failed[0])
     if evidence.lingered or evidence.code == 0:
@@ -158,6 +156,18 @@ def _by_evidence(base: Outcome, evidence: Evidence, dialect: Dialect) -> Outcome
         return replace(_infrastructure(base, ExitCode.LAUNCH_FAILED, message), ran=False)
     code = _code(base, evidence, dialect)
     return replace(base, code=code, message=first or _plain(code))
+
+
+def _too_late(evidence: Evidence) -> str:
+    where = ", ".join(evidence.missing) or "some hosts"
+    message = f"not all ranks had started {evidence.start_s:g} s after mpirun; missing on {where}"
+    if evidence.unreachable:
+        host, why = next(iter(evidence.unreachable.items()))
+        message += (
+            f"; {host} cannot connect to this container ({why}): does a firewall or a network policy"
+            " forbid it?"
+        )
+    return message
 
 
 def _success(base: Outcome, evidence: Evidence, first: str) -> Outcome:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mpiboot.model.facts import Facts
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect
+from mpiboot.plan.layout import Layout
 
 if TYPE_CHECKING:
     from mpiboot.plan.launch import Ground
@@ -25,15 +26,27 @@ class Wrapper:
         argv: how it is called, the same on all hosts.
         options: what it is told; they stand in process lists.
         nonce: the mark of framed output; empty: the rank's output is not touched.
+        feeds: node whose rank 0 gets its stdin past mpirun, by a login of our own; empty: none.
     """
 
     argv: tuple[str, ...]
     options: Mapping[str, object] = field(default_factory=dict)
     nonce: str = ""
+    feeds: str = ""
+
+    def feeder(self, ssh_config: str) -> list[str]:
+        """Return what copies our stdin to the pipe that rank 0's wrapper opens."""
+        pipe = f"${{{LINK}%/*}}/stdin.{self.options['in']}"
+        script = f'mkfifo -m 600 "{pipe}" 2>/dev/null; exec cat >"{pipe}"'
+        return ["ssh", "-F", ssh_config, self.feeds, script]
 
 
 def decide(
-    settings: Settings, dialect: Dialect, ground: Ground, facts: Sequence[Facts | None]
+    settings: Settings,
+    dialect: Dialect,
+    ground: Ground,
+    facts: Sequence[Facts | None],
+    layout: Layout,
 ) -> tuple[Wrapper | None, str]:
     """Use the wrapper where all hosts have the same one.
 
@@ -54,7 +67,16 @@ def decide(
     nonce = ground.nonce if framed else ""
     if nonce:
         options["out"] = nonce
-    return Wrapper(argv=argv, options=options, nonce=nonce), ""
+    feeds = "" if ground.no_stdin or not dialect.LOSES_STDIN else _elsewhere(layout)
+    if feeds:
+        options["in"] = ground.nonce
+    return Wrapper(argv=argv, options=options, nonce=nonce, feeds=feeds), ""
+
+
+def _elsewhere(layout: Layout) -> str:
+    """Name the node of rank 0, where no rank can be in this very container; else empty."""
+    here = any(not place.address for place in layout.places)
+    return "" if here else layout.places[0].node
 
 
 def called(facts: Facts) -> tuple[str, ...]:

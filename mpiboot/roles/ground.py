@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
-from mpiboot import platforms
+from mpiboot import link, platforms
 from mpiboot.errors import ConfigError
 from mpiboot.model.hosts import Source
 from mpiboot.model.settings import Settings
@@ -37,7 +39,7 @@ def surroundings(settings: Settings, env: Mapping[str, str]) -> Surroundings:
 
 def own(job_env: Mapping[str, str]) -> Own:
     """Describe this container as a host."""
-    facts = inspect.facts(job_env, "")
+    facts = inspect.facts(job_env)
     return Own(hostname=facts.hostname, addresses=facts.addresses, facts=facts)
 
 
@@ -79,7 +81,9 @@ def collect(
         port=default_port(settings),
         own_address=own_address,
         facts=own.facts,
+        standin=(sys.executable, "-I", "-S", str(Path(link.__file__).with_name("standin.py"))),
         link=f"{directory}/{SOCKET}",
+        no_stdin=files.is_null(0),
         nonce=secrets.token_hex(8),
         site_params=installed.site_params,
         environ=job_env,

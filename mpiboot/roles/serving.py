@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import os
 import shlex
 import sys
@@ -14,12 +12,12 @@ from pathlib import Path
 from mpiboot.errors import ConfigError, LaunchFailedError, MpibootError
 from mpiboot.link import bridge
 from mpiboot.log import logger
-from mpiboot.model import facts as model_facts
 from mpiboot.model.facts import Facts
 from mpiboot.model.settings import Settings
 from mpiboot.plan import passenv, sshconf, sshlog, wrapping
 from mpiboot.plan.layout import Place
 from mpiboot.plan.sshlog import Line
+from mpiboot.roles import describing
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.runtime import files, inspect, keys, sshd
 from mpiboot.runtime.keys import KeyMaterial
@@ -27,7 +25,6 @@ from mpiboot.runtime.sshd import Sshd
 
 _LOGIN_S = 20.0
 _LOGIN_TRIES = 3
-_FACTS_S = 20.0
 _SHOWN = 20  # names of variables in one line of the log
 
 
@@ -179,20 +176,10 @@ class Service:
         environment, _ = passenv.session_environment(
             agent.job_env, allow=settings.session_env_allow, deny=settings.session_env_deny
         )
-        mpi = ""
-        mpirun = inspect.find_program("mpirun", agent.job_env)
-        if mpirun:
-            done = await agent.children.run(
-                [mpirun, "--version"], timeout_s=_FACTS_S, env=agent.job_env
-            )
-            mpi = done.stdout.decode(errors="replace").strip().split("\n")[0]
-        argv = [sys.executable, "-I", "-m", "mpiboot.runtime.inspect"]
-        request = json.dumps({"env": environment, "mpi": mpi}).encode()
-        done = await agent.children.run(argv, timeout_s=_FACTS_S, stdin=request)
-        data: dict[str, object] = {}
-        with contextlib.suppress(ValueError):
-            data = json.loads(done.stdout)
-        self.facts = model_facts.from_json(data)
+        link = str(agent.directory / SOCKET)
+        self.facts = await describing.describe(
+            agent.children, agent.job_env, session_env=environment, link=link
+        )
         self._on_facts()
 
     def _said(self, line: str) -> None:

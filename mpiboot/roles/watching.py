@@ -21,7 +21,8 @@ from mpiboot.plan.layout import Layout
 from mpiboot.plan.verdict import Evidence, Lost
 from mpiboot.report.output import Output
 from mpiboot.roles.agent import Agent
-from mpiboot.runtime.children import PIPE, Child
+from mpiboot.roles.calling import Calls
+from mpiboot.runtime.children import DEVNULL, PIPE, Child
 from mpiboot.runtime.ladder import Ladder
 from mpiboot.runtime.streams import Copier
 from mpiboot.runtime.within import within
@@ -60,13 +61,18 @@ class Watch:
         self._news = asyncio.Event()
         self._copiers: list[Copier] = []
         self._log: IO[bytes] | None = None
+        self._feeder: Child | None = None
         self._begun = 0.0
         self._too_late = False
+        self._calls = Calls()
+        self._unreachable: dict[str, str] = {}
         self._lingers = False
-        self.book = ranks.Book(arranged.np if plan.wrapper is not None else 0)
+        self.book = ranks.Book(arranged.np if plan.wrapper is not None and not plan.own else 0)
 
     def hear(self, host: str, message: Message) -> None:
-        """Take what a host says; reports of ranks are all that counts here."""
+        """Take what a host says: reports of ranks, and answers to our calls."""
+        if message.kind == messages.CALL:
+            self._calls.hear(host, message)
         if message.kind == messages.RANK:
             wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
             if self.book.hear(host, message.body, self._loop.time(), wall):
@@ -81,6 +87,8 @@ class Watch:
             self._follow(name, lease)
         await self._until_ended(child)
         self._agent.target = None
+        if self._feeder is not None:
+            self._feeder.signal(signal.SIGTERM)
         stop = self._agent.stop_signal
         lost = tuple(self._lost)
         await self._finish_output()
@@ -109,6 +117,7 @@ class Watch:
             ranks=self.book.ranks(),
             expected=ranks.expected(slots, self._arranged.np, map_by),
             start_s=self._terms.start_s if self._too_late else None,
+            unreachable=self._unreachable,
             lingered=self._lingers,
         )
 
@@ -125,11 +134,12 @@ class Watch:
         plan = self._plan
         self._log = self._open_log()
         output = self._output()
+        self._feeder = self._feed()
         child = self._agent.children.spawn(
             plan.argv,
             name="mpirun",
             env=plan.environ,
-            stdin=None,
+            stdin=None if self._feeder is None else DEVNULL,
             stdout=PIPE if self._log is not None else None,
             stderr=PIPE,
         )
@@ -139,6 +149,16 @@ class Watch:
                 copier.start()
                 self._copiers.append(copier)
         return child
+
+    def _feed(self) -> Child | None:
+        """Bring rank 0 its stdin where this MPI loses it on the way."""
+        wrapper = self._plan.wrapper
+        if wrapper is None or not wrapper.feeds:
+            return None
+        argv = wrapper.feeder(f"{self._agent.directory}/ssh_config")
+        return self._agent.children.spawn(
+            argv, env=self._plan.environ, stdin=None, stdout=DEVNULL, stderr=DEVNULL
+        )
 
     def _output(self) -> Output | None:
         """Make what takes framed output apart, where it is framed."""
@@ -200,6 +220,7 @@ class Watch:
             logger.warning("all ranks have ended, and mpirun has not: stopping it")
         else:
             logger.error("not all ranks have started in %g s: stopping mpirun", self._terms.start_s)
+            self._unreachable = await self._calls.unreachable(self._leases)
         await Ladder(_TAKE_DOWN_S).stop(child)
 
     def _follow(self, name: str, lease: Lease) -> None:

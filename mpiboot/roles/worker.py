@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from mpiboot.mpi import DIALECTS
 from mpiboot.plan import release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import metrics
+from mpiboot.roles import calling
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.serving import Service, default_port
 from mpiboot.runtime import files, processes
@@ -42,6 +44,7 @@ class Worker:
         self._not_ready = "starting"
         self._contacted = False
         self._running = False
+        self._calls: deque[asyncio.Future[None]] = deque(maxlen=16)
         self._service = Service(
             agent,
             on_login=self._login,
@@ -196,6 +199,8 @@ class Worker:
         elif message.kind == messages.PHASE:
             self._running = message.text("stage") == Stage.RUNNING.value
             self._follow()
+        elif message.kind == messages.CALL:
+            self._calls.append(asyncio.ensure_future(calling.answer(lease, message)))
 
     def _rank_reports(self, message: Message) -> None:
         """Pass on what a rank of this container says; the launcher has no other ear here."""

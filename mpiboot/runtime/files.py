@@ -88,6 +88,23 @@ def begins_with(path: str, mark: bytes) -> bool:
         return False
 
 
+def is_null(fd: int) -> bool:
+    """Tell whether a descriptor is /dev/null, or closed."""
+    try:
+        return os.fstat(fd).st_rdev == Path(os.devnull).stat().st_rdev
+    except OSError:
+        return True
+
+
+def head(path: str, limit: int = 1 << 20) -> str | None:
+    """Read the beginning of a text file; None when it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(limit).decode(errors="replace")
+    except OSError:
+        return None
+
+
 def read_text(path: str, limit: int = 16 * 1024 * 1024) -> str | None:
     """Read a text file; None when it cannot be read. Bytes that are not UTF-8 are replaced.
 

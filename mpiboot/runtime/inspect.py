@@ -5,61 +5,87 @@ Run as a program it prints the facts as JSON, in a process that ends and gives p
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import resource
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mpiboot import __version__
-from mpiboot.model.facts import Facts
+from mpiboot.model.facts import Facts, Network
+from mpiboot.runtime import siblings
 
 _CGROUP = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60
 
 
-def facts(env: Mapping[str, str], mpi: str) -> Facts:
-    """Describe this container.
+def facts(env: Mapping[str, str], link: str = "") -> Facts:
+    """Describe this container, as far as no other program has to be asked.
 
     Args:
         env: the environment that a session has here.
-        mpi: first line of `mpirun --version`.
+        link: path of the agent's socket.
     """
     return Facts(
         hostname=os.uname().nodename,
         addresses=tuple(addresses()),
+        networks=tuple(networks()),
         cpus=cpus(),
         gpus=gpus(env),
         memory_bytes=_memory(),
         shm_bytes=_shm(),
         nofile=_limit(resource.RLIMIT_NOFILE),
         memlock_bytes=_limit(resource.RLIMIT_MEMLOCK),
-        mpi=mpi,
         path=env.get("PATH", ""),
         ld_library_path=env.get("LD_LIBRARY_PATH", ""),
         version=__version__,
         python=sys.executable,
         wrapper=str(Path(__file__).parents[1] / "link" / "rank.py"),
+        link=link,
     )
 
 
 def addresses() -> list[str]:
     """List this container's addresses, without loopback and link-local ones."""
-    import socket  # noqa: PLC0415 - beside psutil, for the same reason
+    return [address for _, address, _ in _interfaces()]
 
+
+def networks() -> list[Network]:
+    """List the networks that this container is on, by interfaces that are up."""
     import psutil  # noqa: PLC0415 - a resident agent must not hold it
 
+    up = {name for name, state in psutil.net_if_stats().items() if state.isup}
+    return [
+        Network(name=name, cidr=f"{address}/{_prefix_length(mask)}")
+        for name, address, mask in _interfaces()
+        if name in up and mask
+    ]
+
+
+def _interfaces() -> list[tuple[str, str, str]]:
+    """List interfaces with address and netmask; an alias counts as its interface."""
+    import socket  # noqa: PLC0415 - beside psutil, for the same reason
+
+    import psutil  # noqa: PLC0415 - as above
+
     found = []
-    for name, entries in psutil.net_if_addrs().items():
+    for label, entries in psutil.net_if_addrs().items():
+        name = label.partition(":")[0]
         for entry in entries:
             if entry.family not in (socket.AF_INET, socket.AF_INET6) or name == "lo":
                 continue
             address = entry.address.split("%")[0]
             if not address.startswith(("127.", "169.254.", "fe80:")):
-                found.append(address)
+                found.append((name, address, entry.netmask or ""))
     return found
+
+
+def _prefix_length(mask: str) -> int:
+    return int(ipaddress.ip_address(mask)).bit_count()
 
 
 def cpus() -> float:
@@ -132,10 +158,33 @@ def find_program(name: str, env: Mapping[str, str]) -> str | None:
     return shutil.which(name, path=f"{path}:/usr/local/sbin:/usr/sbin:/sbin")
 
 
+def find_daemon(mpirun: str, names: Sequence[str], env: Mapping[str, str]) -> str:
+    """Find the daemon of an mpirun: beside it, beside what it is a link to, or on PATH.
+
+    Args:
+        mpirun: its path.
+        names: how the daemon may be called.
+        env: the environment that a session has here.
+
+    Returns:
+        its path, empty when there is none.
+    """
+    places = dict.fromkeys(str(Path(path).parent) for path in (mpirun, os.path.realpath(mpirun)))
+    for name in names:
+        found = shutil.which(name, path=":".join(places)) or shutil.which(
+            name, path=env.get("PATH", os.defpath)
+        )
+        if found:
+            return found
+    return ""
+
+
 def main() -> None:
-    """Print the facts for the environment and version text given on stdin."""
+    """Print the facts for the environment and the link given on stdin."""
     request = json.loads(sys.stdin.buffer.read())
-    sys.stdout.write(json.dumps(facts(request["env"], request["mpi"]).to_json()))
+    may_read = siblings.may_read()  # first: what is forked then is small
+    found = replace(facts(request["env"], request["link"]), cma=may_read)
+    sys.stdout.write(json.dumps(found.to_json()))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mpiboot.local.cluster import Cluster
-from tests.helpers.agents import PROGRAMS, Agent, Agents
+from tests.helpers.agents import MPIBOOT, PROGRAMS, Agent, Agents
 from tests.helpers.mpis import MPIS, Mpi
 
 # Open MPI 4 waits two seconds over each rank that failed; these tests are not about that.
@@ -67,9 +67,13 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
 
 
 def launch(agents: Agents, mpi: Mpi, *command: str, **spec: Any) -> Agent:
-    """Start a launcher with this MPI."""
+    """Start a launcher with this MPI; `entry` is a shell script that runs in its pod before it."""
+    entry = spec.pop("entry", "")
+    if entry:
+        spec["agent"] = ("sh", "-c", f'{entry} exec "$@"', "sh", *MPIBOOT)
     spec.setdefault("hosts", "w1:1,w2:1")
-    options = (*mpi.options, *QUICK.get(mpi.name, ()), *spec.pop("options", ()))
+    quick = QUICK.get(mpi.name, ()) if spec.pop("quick", True) else ()
+    options = (*mpi.options, *quick, *spec.pop("options", ()))
     env = {**mpi.pod.get("env", {}), **spec.pop("env", {})}
     return agents.launcher(*command, options=options, env=env, **spec)
 
@@ -218,14 +222,14 @@ def test_env_09_no_noise_of_locales(agents: Agents, mpi: Mpi) -> None:
 def test_stdin_goes_to_the_first_rank(agents: Agents, mpi: Mpi, tmp_path: Path) -> None:
     """What the launcher is fed, rank 0 reads to its end."""
     text = tmp_path / "stdin"
-    text.write_bytes(b"line\n" * 1000)
+    text.write_bytes(b"line\n" * 100_000)
     agents.workers(2, **mpi.pod)
     job = ("sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 || wc -l')
     with text.open("rb") as stdin:
         launcher = launch(agents, mpi, *job, stdin=stdin)
     assert launcher.wait() == 0
     agents.assert_global()
-    assert launcher.out.decode().split() == ["1000"]
+    assert launcher.out.decode().split() == ["100000"]
 
 
 def test_out_01_lines_stay_whole_and_have_an_owner(agents: Agents, mpi: Mpi) -> None:

@@ -1,6 +1,6 @@
 """Every dialect keeps the same contract, and its plans are the golden texts beside this file.
 
-To renew the texts after a change that is meant, run with MPIBOOT_GOLDEN=write and read the diff.
+To renew the texts after a change that is meant, run with GOLDEN=write and read the diff.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ def plan_of(dialect: Dialect, case: Case) -> LaunchPlan:
         own_address="10.0.0.100",
         facts=FACTS,
         link="/run/mpiboot/launcher/agent.sock",
+        standin=("python3", "standin.py"),
+        no_stdin=True,
         nonce="0123456789abcdef",
         site_params={"btl": "^ofi"},
         environ={"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": "/opt/lib", **case.environ},
@@ -123,7 +125,7 @@ def test_golden_plans(dialect: Dialect, name: str) -> None:
     """Command line, files and environment of every MPI in every situation, word by word."""
     path = GOLDEN / dialect.NAME.replace(" ", "").lower() / f"{name}.txt"
     text = plan_of(dialect, CASES[name]).text()
-    if os.environ.get("MPIBOOT_GOLDEN") == "write":
+    if os.environ.get("GOLDEN") == "write":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert text == path.read_text()

@@ -16,6 +16,7 @@ class Options:
     Attributes:
         directory: where the program is to run; empty: where the wrapper is.
         nonce: mark of this job's output frames; empty: the output is the program's own business.
+        stdin: names the pipe with rank 0's stdin; empty: it comes from mpirun.
         family: of the MPI that started us, `openmpi` or `mpich`; empty: it does not matter.
         networks: the job's networks, best first.
         interface_variables: what shall name this host's interface in one of them.
@@ -28,6 +29,7 @@ class Options:
         given = compact.read(text)
         self.directory = _text(given.get("wdir"))
         self.nonce = _text(given.get("out"))
+        self.stdin = _text(given.get("in"))
         self.family = _text(given.get("mpi"))
         self.networks = _texts(given.get("net"))
         self.interface_variables = _texts(given.get("ifvars"))
