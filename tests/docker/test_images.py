@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -137,21 +136,6 @@ def test_compose_file_runs_its_job_with_any_image(project: Project, stack: str) 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "sum=3 expected=3 ranks=2 hosts=2" in done.stdout, done.stdout
     assert project.codes("worker") == [0, 0]
-
-
-@pytest.mark.parametrize("stack", TRAINING)
-def test_compose_file_trains(project: Project, tmp_path: Path, stack: str) -> None:
-    """Horovod's ranks train across containers and find the same weights."""
-    env = {"MPIBOOT_IMAGE": image(stack), "MPIBOOT_SLOTS": "1"}
-    job = project.with_command(tmp_path, "launcher", "--", "python3", f"{PROGRAMS}/train_mxnet.py")
-
-    done = job.compose(
-        "up", "--scale", "worker=2", "--exit-code-from", "launcher", env=env, timeout=100
-    )
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert len(set(re.findall(r"rank [01]/2 local 0/1 host (\S+)", done.stdout))) == 2, done.stdout
-    assert "same_on_all_ranks True" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["", "-test"])
