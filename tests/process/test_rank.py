@@ -58,10 +58,13 @@ class FakeAgent:
         return {"MPIBOOT_LINK": self.path}
 
     def heard(self) -> list[dict[str, Any]]:
-        """Take all that one wrapper sends, to its end."""
+        """Take all that one wrapper sends, to its end; each message tells a time of this minute."""
         link, _ = self._server.accept()
         with link, link.makefile("rb") as lines:
-            return [json.loads(line) for line in lines]
+            found = [json.loads(line) for line in lines]
+        now = time.time_ns() / 1e9
+        assert all(abs(one.pop("at_ms") / 1000 - now) < 60 for one in found)
+        return found
 
     def close(self) -> None:
         self._server.close()
