@@ -37,3 +37,17 @@ def rename_network(pod: Pod, old: str, new: str) -> None:
 def _ip(pod: Pod, *words: str) -> None:
     done = pod.exec(["ip", *words], env={"PATH": "/usr/sbin:/sbin:/usr/bin:/bin"})
     assert done.returncode == 0, done.stderr
+
+
+def narrow_network(pod: Pod, name: str, address: str, route: str) -> None:
+    """Leave an interface its bare address, and a route to all others, as Calico does.
+
+    Args:
+        pod: whose interface.
+        name: of the interface.
+        address: its IPv4 address.
+        route: what is reached through it, in CIDR form.
+    """
+    _ip(pod, "address", "flush", "dev", name)
+    _ip(pod, "address", "add", f"{address}/32", "dev", name)
+    _ip(pod, "route", "add", route, "dev", name, "src", address)
