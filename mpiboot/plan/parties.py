@@ -18,12 +18,14 @@ class Party:
         address: its address as the others reach it; empty when not known.
         facts: what it tells of itself; None for a plain sshd.
         ranks: whether ranks run there.
+        here: whether it is the launcher's own container.
     """
 
     name: str
     address: str = ""
     facts: Facts | None = None
     ranks: bool = True
+    here: bool = False
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -45,10 +47,10 @@ def parties(
     workers = [
         Party(name=place.name, address=place.address, facts=one)
         if place.address
-        else Party(name=place.name, address=own_address, facts=own)
+        else Party(name=place.name, address=own_address, facts=own, here=True)
         for place, one in zip(places, facts, strict=True)
     ]
     if not all(place.address for place in places):
         return workers
     name = own.hostname or "the launcher"
-    return [Party(name=name, address=own_address, facts=own, ranks=False), *workers]
+    return [Party(name=name, address=own_address, facts=own, ranks=False, here=True), *workers]

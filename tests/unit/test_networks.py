@@ -186,12 +186,12 @@ def test_parties_of_a_job() -> None:
     """The launcher is one more host, unless it is one of the workers."""
     own, facts = Facts(hostname="me"), Facts(hostname="w1")
     assert parties([place("w1", "10.1.0.1")], [facts], own, "10.1.0.9") == [
-        Party(name="me", address="10.1.0.9", facts=own, ranks=False),
+        Party(name="me", address="10.1.0.9", facts=own, ranks=False, here=True),
         Party(name="w1", address="10.1.0.1", facts=facts),
     ]
     here = parties([place("me", ""), place("w1", "10.1.0.1")], [None, None], own, "10.1.0.9")
     assert here == [
-        Party(name="me", address="10.1.0.9", facts=own),
+        Party(name="me", address="10.1.0.9", facts=own, here=True),
         Party(name="w1", address="10.1.0.1"),
     ]
 
