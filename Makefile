@@ -7,6 +7,7 @@
 
 PYTHON ?= /usr/bin/python3
 ARGS ?=
+STACKS ?=
 
 BIN := .venv/bin
 HASH := $(firstword $(shell cksum pyproject.toml))
@@ -15,7 +16,7 @@ DEV := .venv/.stamp-dev-$(HASH)
 
 # What a job needs on this machine: `mpiboot local` makes its pods of the machine's own programs.
 JOB := iproute2 openmpi-bin openssh-client openssh-server procps python3-mpi4py
-SCRIPTS := $(wildcard .ci/* entrypoints/*)
+SCRIPTS := $(wildcard .ci/* entrypoints/* images/recipes/*)
 
 help: ## Show this list
 	awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,8 +50,8 @@ docker: $(DEV) images ## Real containers
 	.ci/quiet compose .ci/compose
 	$(BIN)/pytest tests/docker $(ARGS)
 
-images: engine ## Build mpiboot/<stack>:dev and mpiboot/<stack>-test:dev
-	.ci/images
+images: engine ## Build mpiboot/<stack>:dev and -test:dev of all stacks; STACKS="mpich openmpi5"
+	.ci/images $(STACKS)
 
 engine:
 	.ci/engine start

@@ -31,16 +31,17 @@ def main() -> NoReturn:
     """Run the program and end as it did."""
     env = environment()
     options = Options(sys.argv[1])
+    rank, size = place(env)
     link = env.pop(b"MPIBOOT_LINK", b"")
-    report = Report(link, *place(env))
+    report = Report(link, rank, size)
     pmi = env.get(b"PMI_FD", b"")
     try:
         options.apply(env)
-        if options.stdin and report.rank == 0:
+        if options.stdin and rank == 0:
             from mpiboot.link.wrap import input  # noqa: A004 - most ranks need none
 
             input.take(link, options.stdin)
-        output = frames(options.nonce, report.rank)
+        output = frames(options.nonce, rank, size if b"PRTE_LAUNCHED" in env else 0)
         argv = [os.fsencode(word) for word in sys.argv[2:]]
         program = Program(argv, env, output.ends if output is not None else None)
         report.started(program.pid)
@@ -65,13 +66,20 @@ def place(env: dict[bytes, bytes]) -> tuple[int, int]:
     return -1, -1
 
 
-def frames(nonce: str, rank: int) -> Output | None:
-    """Let the program's output go through us, if that is wanted."""
+def frames(nonce: str, rank: int, hasty: int) -> Output | None:
+    """Let the program's output go through us, if that is wanted.
+
+    Args:
+        nonce: mark of the frames; empty: it is not wanted.
+        rank: whose output it is.
+        hasty: number of ranks of an mpirun that does not wait for the last output; 0: it does.
+    """
     if not nonce:
         return None
+    from mpiboot.link.wrap.backlog import Backlog
     from mpiboot.link.wrap.output import Output
 
-    return Output(nonce, rank)
+    return Output(nonce, rank, Backlog(hasty) if hasty else None)
 
 
 if __name__ == "__main__":

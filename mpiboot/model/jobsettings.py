@@ -150,6 +150,13 @@ class JobSettings:
         " others may wait for ever",
         roles=LAUNCHING,
     )
+    own_launcher: bool = setting(
+        "flag",
+        True,
+        "a command that starts mpirun, mpiexec or horovodrun itself is not started through another"
+        " mpirun",
+        roles=LAUNCHING,
+    )
     rank_wrapper: bool = setting(
         "flag",
         True,

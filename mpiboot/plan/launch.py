@@ -34,6 +34,7 @@ class Ground:
         port: default port of the workers' sshd.
         own_address: address of this container as the workers reach it; empty when not known.
         facts: what this container tells of itself.
+        standin: how the program behind the stand-ins is called.
         link: path of this agent's own socket.
         no_stdin: whether this program's stdin is /dev/null.
         nonce: a mark that no program can guess, for framed output.
@@ -53,6 +54,7 @@ class Ground:
     port: int
     own_address: str
     facts: Facts
+    standin: Sequence[str]
     link: str
     no_stdin: bool
     nonce: str
@@ -62,11 +64,12 @@ class Ground:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFile:
-    """A file to write, 0600, before mpirun starts."""
+    """A file to write before mpirun starts."""
 
     path: str
     text: str
     reason: str
+    mode: int = 0o600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +84,7 @@ class LaunchPlan:
         environ: its environment.
         notes: what else a person should know.
         wrapper: what each rank is started through; None: nothing.
+        own: whether the job's command starts mpirun itself.
     """
 
     program: str
@@ -90,6 +94,7 @@ class LaunchPlan:
     environ: Mapping[str, str]
     notes: tuple[str, ...]
     wrapper: Wrapper | None
+    own: bool = False
 
     @property
     def argv(self) -> list[str]:
@@ -101,7 +106,8 @@ class LaunchPlan:
         lines = [f"note   {note}" for note in self.notes]
         for file in self.files:
             lines.append(f"write  {file.path}  # {file.reason}")
-            lines += [f"       | {line}" for line in file.text.splitlines()]
+            if file.mode == 0o600:
+                lines += [f"       | {line}" for line in file.text.splitlines()]
         lines += [f"set    {one.name}={_shown(one)}  # {one.reason}" for one in self.variables]
         lines.append("exec")
         lines += [f"       {shlex.join(group.words)}  # {group.reason}" for group in self.words]

@@ -142,11 +142,7 @@ def _by_evidence(base: Outcome, evidence: Evidence, dialect: Dialect) -> Outcome
     if evidence.lost:
         return _infrastructure(base, ExitCode.WORKER_LOST, first)
     if evidence.start_s is not None:
-        where = ", ".join(evidence.missing) or "some hosts"
-        message = (
-            f"not all ranks had started {evidence.start_s:g} s after mpirun; missing on {where}"
-        )
-        return _infrastructure(base, ExitCode.LAUNCH_FAILED, message)
+        return _infrastructure(base, ExitCode.LAUNCH_FAILED, _too_late(evidence))
     if failed and failed[0].why:
         return _never_ran(base, failed[0])
     if evidence.lingered or evidence.code == 0:
@@ -167,7 +163,10 @@ def _too_late(evidence: Evidence) -> str:
     message = f"not all ranks had started {evidence.start_s:g} s after mpirun; missing on {where}"
     if evidence.unreachable:
         host, why = next(iter(evidence.unreachable.items()))
-        message += f"; {host} cannot connect to this container ({why}): does a firewall or policy forbid it?"
+        message += (
+            f"; {host} cannot connect to this container ({why}): does a firewall or a network policy"
+            " forbid it?"
+        )
     return message
 
 

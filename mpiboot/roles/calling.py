@@ -39,10 +39,11 @@ class Calls:
         def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.close()
 
-        async with await asyncio.start_server(hang_up, port=0) as listening:
+        own_address = next(iter(asked.values())).own_address
+        async with await asyncio.start_server(hang_up, host=own_address, port=0) as listening:
             port = listening.sockets[0].getsockname()[1]
             for lease in asked.values():
-                body = {"address": lease.own_address, "port": port}
+                body = {"address": own_address, "port": port}
                 lease.send(Message(kind=messages.CALL, body=body))
             with contextlib.suppress(asyncio.TimeoutError):
                 await within(_ANSWER_S, self._all.wait())

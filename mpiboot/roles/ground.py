@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
-from mpiboot import platforms
+from mpiboot import link, platforms
 from mpiboot.errors import ConfigError
 from mpiboot.model.hosts import Source
 from mpiboot.model.settings import Settings
@@ -79,6 +81,7 @@ def collect(
         port=default_port(settings),
         own_address=own_address,
         facts=own.facts,
+        standin=(sys.executable, "-I", "-S", str(Path(link.__file__).with_name("standin.py"))),
         link=f"{directory}/{SOCKET}",
         no_stdin=files.is_null(0),
         nonce=secrets.token_hex(8),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mpiboot import mpi
 from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect
-from mpiboot.plan import program
+from mpiboot.plan import ownrun, program, standins
+from mpiboot.plan.ownrun import Own
 from mpiboot.plan.program import Look
 from mpiboot.roles import looking
 from mpiboot.runtime import files, inspect
@@ -21,6 +22,7 @@ from mpiboot.runtime.children import Children
 _VERSION_S = 20.0
 # Where a plain `mpirun` finds its daemon on the workers without being told a prefix.
 _STANDARD = ("/usr", "/usr/local")
+_ALIASES = ("mpiexec", "orterun", "prterun")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,8 @@ class Installation:
         version: its version.
         site_params: parameters that its site file sets.
         look: what was found out about the job's program.
+        own: the launcher that the job's command starts itself; None: it starts none.
+        programs: path of each real program that a stand-in goes before.
     """
 
     mpirun: str
@@ -42,6 +46,8 @@ class Installation:
     version: str
     site_params: Mapping[str, str]
     look: Look
+    own: Own | None = None
+    programs: Mapping[str, str] = field(default_factory=dict)
 
 
 async def find(
@@ -53,7 +59,8 @@ async def find(
         ConfigError: there is none, it is unknown, there is no ssh client for it, or the program
             belongs to another MPI.
     """
-    path = _mpirun(settings, env)
+    own = _own(settings, command, env)
+    path = _mpirun(settings, env, own)
     try:
         asked = children.run([path, "--version"], timeout_s=_VERSION_S, env=env)
         done, look = await asyncio.gather(asked, looking.look(command, env, children))
@@ -75,14 +82,49 @@ async def find(
         version=version,
         site_params=_site_params(dialect, prefix),
         look=look,
+        own=own,
+        programs=_programs(path, env, own, dialect) if own is not None else {},
     )
 
 
-def _mpirun(settings: Settings, env: Mapping[str, str]) -> str:
+def _own(settings: Settings, command: Sequence[str], env: Mapping[str, str]) -> Own | None:
+    """Find a launcher in the command, or in the script that it runs."""
+    if not settings.own_launcher:
+        return None
+    name = ownrun.script_of(command)
+    path = inspect.find_program(name, env) if name and "/" not in name else name
+    shell = name != command[0]
+    readable = path and (shell or files.begins_with(path, b"#!"))
+    return ownrun.find(command, files.head(path) if path and readable else None)
+
+
+def _programs(mpirun: str, env: Mapping[str, str], own: Own, dialect: Dialect) -> dict[str, str]:
+    """Find the real programs behind the names of launchers, and those of this MPI by its prefix."""
+    found = {name: inspect.find_program(name, env) for name in standins.NAMES}
+    beside = {name: str(Path(mpirun).with_name(name)) for name in standins.NAMES}
+    found |= {name: path for name, path in beside.items() if os.access(path, os.X_OK)}
+    if "/" in own.program:
+        found[own.name] = own.program
+    openmpi = dialect.FAMILY == "openmpi"
+    return {
+        name: path
+        for name, path in found.items()
+        if path and standins.belongs(name, os.path.realpath(path), openmpi=openmpi)
+    }
+
+
+def _mpirun(settings: Settings, env: Mapping[str, str], own: Own | None) -> str:
     if settings.mpirun:
         return settings.mpirun
     if settings.mpi_home:
         return f"{settings.mpi_home.rstrip('/')}/bin/mpirun"
+    if own is not None and not own.horovodrun:
+        # Several MPIs may lie side by side: the one that the command names counts.
+        path = own.program if "/" in own.program else inspect.find_program(own.name, env)
+        if path is not None and os.access(path, os.X_OK):
+            # Others than `mpirun` tell the version of a part of it, or nothing.
+            sibling = str(Path(path).with_name("mpirun"))
+            return sibling if own.name in _ALIASES and os.access(sibling, os.X_OK) else path
     path = inspect.find_program("mpirun", env)
     if path is None:
         raise ConfigError(

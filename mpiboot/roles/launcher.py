@@ -14,10 +14,10 @@ from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.hosts import Source
 from mpiboot.model.outcome import Outcome, Stage
-from mpiboot.plan import gather, launch, layout, verdict
+from mpiboot.plan import gather, launch, layout, owning, standins, verdict
 from mpiboot.plan.gather import Decision, Verb
 from mpiboot.plan.identity import Own
-from mpiboot.plan.launch import LaunchPlan
+from mpiboot.plan.launch import Ground, LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.release import Over
 from mpiboot.report.progress import Bar
@@ -159,11 +159,24 @@ class Launcher:
             settings, self._view.command, installed.dialect, what, look=installed.look,
             layout=arranged, facts=[one.facts for one in decision.chosen],
         )  # fmt: skip
+        if installed.own is not None:
+            plan = self._own_plan(plan, installed, what, arranged)
         for file in plan.files:
-            files.write(Path(file.path), file.text)
+            files.write(Path(file.path), file.text, mode=file.mode)
         for note in plan.notes:
             logger.debug("%s", note)
         return plan, arranged
+
+    def _own_plan(
+        self, plan: LaunchPlan, installed: Installation, what: Ground, arranged: Layout
+    ) -> LaunchPlan:
+        """Plan for a command that starts mpirun itself."""
+        assert installed.own is not None  # noqa: S101 - the caller has looked
+        Path(standins.directory_of(what.directory)).mkdir(mode=0o700, exist_ok=True)
+        return owning.plan(
+            plan, installed.own, self._settings, installed.dialect, what,
+            layout=arranged, command=self._view.command, programs=installed.programs,
+        )  # fmt: skip
 
     def _own_address(self) -> str:
         """Return the address of this container that workers see; empty where all ranks run here."""

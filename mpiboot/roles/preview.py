@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from mpiboot.model.hosts import Enumerated, Host, Listed
 from mpiboot.model.settings import Settings
-from mpiboot.plan import launch, layout
+from mpiboot.plan import launch, layout, owning
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.roles import ground, installation
 from mpiboot.roles.agent import job_environment
@@ -61,6 +61,11 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
         layout=place,
         facts=[own.facts] * len(seen),
     )
+    if installed.own is not None:
+        plan = owning.plan(
+            plan, installed.own, settings, installed.dialect, what,
+            layout=place, command=command, programs=installed.programs,
+        )  # fmt: skip
     lines = [
         f"note   keys from {origin.what}; host keys of the job are pinned at the start",
         *notes,

@@ -67,7 +67,7 @@ class Watch:
         self._calls = Calls()
         self._unreachable: dict[str, str] = {}
         self._lingers = False
-        self.book = ranks.Book(arranged.np if plan.wrapper is not None else 0)
+        self.book = ranks.Book(arranged.np if plan.wrapper is not None and not plan.own else 0)
 
     def hear(self, host: str, message: Message) -> None:
         """Take what a host says: reports of ranks, and answers to our calls."""

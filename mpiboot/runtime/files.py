@@ -96,6 +96,15 @@ def is_null(fd: int) -> bool:
         return True
 
 
+def head(path: str, limit: int = 1 << 20) -> str | None:
+    """Read the beginning of a text file; None when it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(limit).decode(errors="replace")
+    except OSError:
+        return None
+
+
 def read_text(path: str, limit: int = 16 * 1024 * 1024) -> str | None:
     """Read a text file; None when it cannot be read. Bytes that are not UTF-8 are replaced.
 

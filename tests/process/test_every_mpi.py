@@ -72,7 +72,8 @@ def launch(agents: Agents, mpi: Mpi, *command: str, **spec: Any) -> Agent:
     if entry:
         spec["agent"] = ("sh", "-c", f'{entry} exec "$@"', "sh", *MPIBOOT)
     spec.setdefault("hosts", "w1:1,w2:1")
-    options = (*mpi.options, *QUICK.get(mpi.name, ()), *spec.pop("options", ()))
+    quick = QUICK.get(mpi.name, ()) if spec.pop("quick", True) else ()
+    options = (*mpi.options, *quick, *spec.pop("options", ()))
     env = {**mpi.pod.get("env", {}), **spec.pop("env", {})}
     return agents.launcher(*command, options=options, env=env, **spec)
 

@@ -103,6 +103,7 @@ def plan_of(dialect: Dialect, case: Case) -> LaunchPlan:
         own_address="10.0.0.100",
         facts=FACTS,
         link="/run/mpiboot/launcher/agent.sock",
+        standin=("python3", "standin.py"),
         no_stdin=True,
         nonce="0123456789abcdef",
         site_params={"btl": "^ofi"},

@@ -27,6 +27,7 @@ GROUND = {
     "own_address": "10.0.0.9",
     "facts": Facts(),
     "link": "/run/mpiboot/launcher/agent.sock",
+    "standin": ("python3", "standin.py"),
     "no_stdin": True,
     "nonce": "0123456789abcdef",
     "site_params": {},

@@ -21,8 +21,9 @@ def interface(networks: list[str]) -> str:
     for network in networks:
         text, _, bits = network.partition("/")
         base = _packed(text)
+        kept = int(bits) if bits.isdigit() else 8 * len(base)
         for name, address in addresses:
-            if base and len(base) == len(address) and _same(base, address, int(bits)):
+            if base and len(base) == len(address) and _same(base, address, kept):
                 return name
     return ""
 
@@ -36,7 +37,7 @@ def _packed(text: str) -> bytes:
 
 
 def _same(one: bytes, other: bytes, bits: int) -> bool:
-    shift = 8 * len(one) - bits
+    shift = max(0, 8 * len(one) - bits)
     return int.from_bytes(one, "big") >> shift == int.from_bytes(other, "big") >> shift
 
 

@@ -9,6 +9,10 @@ import time
 from mpiboot.link.wrap.pipe import LARGEST, Pipe
 from mpiboot.link.wrap.ready import wait
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mpiboot.link.wrap.backlog import Backlog
+
 _CHUNK = 65536
 _LINE_S = 0.1  # half a line waits so long for its rest
 _HELD_S = 0.5  # and so long if it grows all the time
@@ -105,9 +109,11 @@ class Output:
     Args:
         nonce: what marks this job's frames.
         rank: whose they are.
+        backlog: of an mpirun that has to be waited for at the end; None where it waits itself.
     """
 
-    def __init__(self, nonce: str, rank: int) -> None:
+    def __init__(self, nonce: str, rank: int, backlog: Backlog | None = None) -> None:
+        self._backlog = backlog
         self._nonce = nonce.encode()
         self._rank = rank
         self._pipe = Pipe(2)
@@ -149,6 +155,8 @@ class Output:
                 except OSError:
                     self._give_up()
                     return
+                if self._backlog is not None:
+                    self._backlog.add(len(piece))
 
     def _give_up(self) -> None:
         """Nobody reads: let the program find out, as it would have without us."""
@@ -174,6 +182,8 @@ class Output:
         for stream in self.streams:
             self._send(stream, everything=True)
         self._pipe.drain(_READ_S)
+        if self._backlog is not None:
+            time.sleep(self._backlog.lasts_s)
 
 
 def _terminal() -> tuple[int, int]:

@@ -35,6 +35,8 @@ class Watch:
 
     def run(self) -> int:
         """Return the program's wait status; all that it wrote has been sent by then."""
+        if self._output is not None:
+            self._output.begin()
         while True:
             ready = wait(self._fds(), self._due() - time.monotonic())
             status = self._heed() if self._program.wakeup in ready else None

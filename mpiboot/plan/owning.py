@@ -1,0 +1,92 @@
+"""The launch plan where the job's command starts an MPI launcher itself: it is told, not wrapped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from mpiboot.model.hosts import is_address
+from mpiboot.model.settings import Settings
+from mpiboot.mpi.protocol import Dialect, Variable, Words
+from mpiboot.plan import ownjob, standins, wrapping
+from mpiboot.plan.launch import Ground, LaunchPlan, PlannedFile
+from mpiboot.plan.layout import Layout
+from mpiboot.plan.ownjob import Job
+from mpiboot.plan.ownrun import Own
+
+_TOLD = "tells the command's own launcher of hosts, ssh and root"
+
+
+def plan(
+    base: LaunchPlan,
+    own: Own,
+    settings: Settings,
+    dialect: Dialect,
+    ground: Ground,
+    *,
+    layout: Layout,
+    command: Sequence[str],
+    programs: Mapping[str, str],
+) -> LaunchPlan:
+    """Turn a plan into one that runs the command as it is.
+
+    Args:
+        base: the plan for a command without a launcher; its files serve here, too.
+        own: the launcher in the command.
+        settings: the user's.
+        dialect: of the MPI that the launcher belongs to.
+        ground: this container.
+        layout: who runs what.
+        command: the job.
+        programs: path of the real program for each name that gets a stand-in.
+    """
+    job = _job(base, settings, dialect, ground, layout)
+    place = standins.directory_of(ground.directory)
+    scripts = standins.lay_out(ground.directory, programs, job, ground.standin)
+    changes = ownjob.environment(job, base.environ)
+    path = base.environ.get("PATH", "")
+    variables = [
+        Variable(name=name, value=value, reason=_TOLD) for name, value in changes.variables.items()
+    ]
+    variables.append(Variable(name="PATH", value=f"{place}:{path}", reason="stand-ins come first"))
+    words = list(command)
+    if own.at is not None and own.name in programs:
+        words[own.at] = f"{place}/{own.name}"
+    files = [
+        PlannedFile(path=one.path, text=one.text, mode=one.mode, reason="a stand-in, or its data")
+        for one in scripts
+    ]
+    return replace(
+        base,
+        program=command[0],
+        files=(*base.files, *files),
+        words=(Words(words=tuple(words), reason=f"yours; it starts {own.name} itself"),),
+        variables=tuple(variables),
+        environ={**base.environ, **{one.name: one.value for one in variables}},
+        notes=(
+            *base.notes,
+            *changes.notes,
+            f"{own.name} stands in the command: flags that it has win",
+        ),
+        own=True,
+    )
+
+
+def _job(
+    base: LaunchPlan, settings: Settings, dialect: Dialect, ground: Ground, layout: Layout
+) -> Job:
+    dotted = any("." in one.node and not is_address(one.node) for one in layout.places)
+    return Job(
+        dialect=dialect.NAME,
+        version=ground.version,
+        hostfile=f"{ground.directory}/hostfile",
+        ssh_config=f"{ground.directory}/ssh_config",
+        np=layout.np,
+        hosts=tuple((one.node, one.slots) for one in layout.places),
+        names={one.name: one.node for one in layout.places if one.name != one.node},
+        own_address=ground.own_address,
+        as_root=ground.as_root,
+        dotted_names=dotted,
+        wrapper=wrapping.command(base.wrapper, ()),
+        json_log=settings.log_format == "json",
+    )
