@@ -147,13 +147,18 @@ def _made(
 def _included(
     hosts: Sequence[Party], picked: Mapping[str, Sequence[Network]], cidrs: Sequence[AnyNetwork]
 ) -> tuple[str, ...]:
-    """Say it as Open MPI understands it: in IPv4, or by a name that every host knows."""
+    """Say it as Open MPI understands it: in IPv4, or by a name that every host knows.
+
+    An IPv6 network ends it. An interface that has IPv6, too, it knows best by name: version 5 says
+    of an IPv4 network that there is none such.
+    """
     joined = _joined(hosts, picked, [net for net in cidrs if net.version == 4])
     in_4 = all(any(":" not in net.cidr for net in nets) for nets in picked.values())
-    if in_4 and len(joined) == 1 and not _holds_more(joined[0], hosts, picked):
-        return (str(joined[0]),)
+    alone = len(joined) == 1 and not _holds_more(joined[0], hosts, picked)
     names = {picked[host.name][0].name if host.name in picked else "" for host in hosts}
-    if len(names) == 1 and "" not in names:
+    named = len(names) == 1 and "" not in names
+    in_6 = any(":" in net.cidr and net.name in names for host in hosts for net in host.networks)
+    if named and not (in_4 and alone and not in_6):
         return tuple(names)
     return _texts(_several(net) for net in joined) if in_4 else ()
 

@@ -19,12 +19,17 @@ def extra_network(pod: Pod, name: str, cidr: str, *, up: bool = True) -> None:
         up: whether it is switched on.
     """
     _ip(pod, "link", "add", name, "type", "veth", "peer", "name", f"{name}-p")
-    # Without duplicate address detection an IPv6 address can be used at once.
-    nodad = ["nodad"] if ipaddress.ip_interface(cidr).version == 6 else []
-    _ip(pod, "address", "add", cidr, "dev", name, *nodad)
+    further_address(pod, name, cidr)
     if up:
         _ip(pod, "link", "set", f"{name}-p", "up")
         _ip(pod, "link", "set", name, "up")
+
+
+def further_address(pod: Pod, name: str, cidr: str) -> None:
+    """Give an interface one more address, with the length of the prefix."""
+    # Without duplicate address detection an IPv6 address can be used at once.
+    nodad = ["nodad"] if ipaddress.ip_interface(cidr).version == 6 else []
+    _ip(pod, "address", "add", cidr, "dev", name, *nodad)
 
 
 def rename_network(pod: Pod, old: str, new: str) -> None:

@@ -100,12 +100,17 @@ def test_a_network_that_holds_another_interface_too_is_no_answer() -> None:
 
 
 def test_ipv6() -> None:
-    """Open MPI reads no IPv6 networks: it is told IPv4 on the same interface, or a name."""
+    """An IPv6 network ends Open MPI: it is told a name, or else IPv4 on the same interface."""
     dual = party("w1", "fd00::1", "eth0 10.1.0.1/24", "eth0 fd00::1/64", DOCKER)
     only = party("w2", "fd00::2", "eth0 fd00::2/64", DOCKER)
     both = choose([dual, party("w2", "fd00::2", "eth0 fd00::2/64", "eth0 10.1.0.2/24")])
     assert both.cidrs == ("fd00::/64", "10.1.0.0/24")
-    assert both.included == ("10.1.0.0/24",)
+    assert both.included == ("eth0",)
+    by_4 = party("w1", "10.1.0.1", "eth0 10.1.0.1/24", "eth0 fd00::1/64", DOCKER)
+    assert choose([by_4, W2]).included == ("eth0",)
+    assert choose([by_4, W2]).cidrs == ("10.1.0.0/24",)
+    other = party("w2", "10.1.0.2", "net1 10.1.0.2/24", "net1 fd00::2/64")
+    assert choose([by_4, other]).included == ("10.1.0.0/24",)
     assert choose([dual, only]).included == ("eth0",)
     renamed = party("w2", "fd00::2", "net1 fd00::2/64")
     assert choose([dual, renamed]).included == ()
