@@ -51,6 +51,7 @@ class Facts:
         version: its mpiboot version.
         cma: whether one process may read another's memory (process_vm_readv), as ranks of one host
             like to; None unknown.
+        rdma: whether it has RDMA devices that programs can open; None unknown.
         python: the interpreter that its agent runs on.
         wrapper: path of the rank wrapper.
         link: path of the socket at which its agent listens.
@@ -72,6 +73,7 @@ class Facts:
     ld_library_path: str = ""
     version: str = ""
     cma: bool | None = None
+    rdma: bool | None = None
     python: str = ""
     wrapper: str = ""
     link: str = ""
@@ -105,6 +107,7 @@ def from_json(data: Mapping[str, object]) -> Facts:
         ld_library_path=_text(data, "ld_library_path"),
         version=_text(data, "version"),
         cma=_truth(data, "cma"),
+        rdma=_truth(data, "rdma"),
         python=_path(data, "python"),
         wrapper=_path(data, "wrapper"),
         link=_path(data, "link"),

@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from mpiboot.errors import ConfigError
 from mpiboot.mpi import DIALECTS
-from mpiboot.mpi.protocol import Dialect
+from mpiboot.plan.parties import Party
 
+_CALLED = re.compile(r"(.+?) (\d+)\.(\d+)\S*")
 _MAJOR_IN_NAME = re.compile(r" \d+$")
+# What to install, as Debian and Red Hat call it.
+_PACKAGES = {
+    "Open MPI": "openmpi-bin (Debian, Ubuntu) or openmpi (Fedora, RHEL)",
+    "MPICH": "mpich",
+    "Intel MPI": "intel-oneapi-mpi (Intel's repository) or impi-rt (PyPI)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mpi:
+    """An MPI, as far as its versions decide whether two of them work together."""
+
+    name: str
+    major: int
+    minor: int
 
 
 def called(version_text: str) -> str:
@@ -19,7 +38,8 @@ def called(version_text: str) -> str:
     for dialect in DIALECTS:
         version = dialect.recognise(version_text)
         if version is not None:
-            return f"{_name(dialect)} {version}"
+            # There is a dialect for each major version of Open MPI; the version tells that itself.
+            return f"{_MAJOR_IN_NAME.sub('', dialect.NAME)} {version}"
     return version_text.strip().partition("\n")[0].strip()
 
 
@@ -31,6 +51,108 @@ def daemons(version_text: str) -> tuple[str, ...]:
     return ()
 
 
-def _name(dialect: Dialect) -> str:
-    """Name a family of versions: there is a dialect for each major version of Open MPI."""
-    return _MAJOR_IN_NAME.sub("", dialect.NAME)
+def parsed(text: str) -> Mpi | None:
+    """Read what `called` wrote; None for an MPI that is not known."""
+    found = _CALLED.fullmatch(text)
+    if found is None or found[1] not in _PACKAGES:
+        return None
+    return Mpi(name=found[1], major=int(found[2]), minor=int(found[3]))
+
+
+def check(hosts: Sequence[Party], mpi: str, mpirun: str, *, by_path: bool) -> list[str]:
+    """Compare the MPI of each worker with the launcher's.
+
+    Args:
+        hosts: launcher and workers.
+        mpi: name and version of the launcher's, as `called` writes them.
+        mpirun: its path.
+        by_path: whether mpirun is called by a path that tells its daemons where they are: what is
+            on a worker's PATH need not be what will run there.
+
+    Returns:
+        what a person should know although the job may run, one sentence each.
+
+    Raises:
+        ConfigError: a worker has no MPI, no daemon, or another MPI than the launcher.
+    """
+    ours = parsed(mpi)
+    workers = [host for host in hosts if not host.here]
+    notes = [_plain(workers)] if _plain(workers) else []
+    faults, bare = [], []
+    for host in workers:
+        theirs = parsed(host.facts.mpi) if host.facts is not None else None
+        if host.facts is None or ours is None:
+            continue
+        if not host.facts.mpi_path or (theirs is not None and not host.facts.daemon):
+            bare.append(host)
+        elif theirs is None:
+            notes.append(f"{host.name} has an MPI that mpiboot does not know: {host.facts.mpi!r}")
+        elif (theirs.name, theirs.major) != (ours.name, ours.major):
+            faults.append(host)
+        elif theirs.minor != ours.minor:
+            notes.append(f"{host.name} has {host.facts.mpi}, the launcher {mpi}: use one version")
+    if by_path:
+        return notes + [_doubt(host, mpirun) for host in (*bare, *faults)]
+    if bare and ours is not None:
+        raise _no_mpi(bare, ours)
+    if faults:
+        raise ConfigError(
+            f"launcher and workers have different MPIs:\n{_table(workers, mpi, mpirun)}",
+            hint="use images with the same MPI, or name one that all have with --mpi-home",
+        )
+    return notes
+
+
+def _plain(workers: Sequence[Party]) -> str:
+    names = [host.name for host in workers if host.facts is None]
+    return f"not known of {', '.join(names)}, a plain sshd, which MPI is there" if names else ""
+
+
+def _doubt(host: Party, mpirun: str) -> str:
+    has = (host.facts.mpi if host.facts else "") or "no mpirun"
+    return f"{host.name} has {has} on its PATH; the job needs the MPI of {mpirun} there, too"
+
+
+def _no_mpi(bare: Sequence[Party], ours: Mpi) -> ConfigError:
+    first = bare[0]
+    has = first.facts.mpi_path if first.facts else ""
+    lack = f"has {has} without its daemon" if has else "has no mpirun on its PATH"
+    more = f" (and {len(bare) - 1} more)" if len(bare) > 1 else ""
+    return ConfigError(
+        f"{first.name}{more} {lack}: {ours.name} cannot start ranks there",
+        hint=f"install {_PACKAGES[ours.name]} in the workers' image, or set PATH there",
+    )
+
+
+def _table(workers: Sequence[Party], mpi: str, mpirun: str) -> str:
+    rows = [("launcher", mpi, mpirun)]
+    rows += [
+        (host.name, host.facts.mpi, host.facts.mpi_path)
+        for host in workers
+        if host.facts is not None
+    ]
+    widths = [max(len(row[at]) for row in rows) for at in (0, 1)]
+    return "\n".join(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows)
+
+
+def wrapper(hosts: Sequence[Party]) -> tuple[tuple[str, ...], str]:
+    """Find how the rank wrapper is called, where that is the same on all hosts.
+
+    Returns:
+        its words and nothing, or nothing and the reason.
+    """
+    first: tuple[Party, tuple[str, ...]] | None = None
+    for host in hosts:
+        if host.facts is None:
+            return (), f"{host.name} is a plain sshd"
+        if not host.facts.python or not host.facts.wrapper:
+            return (), f"{host.name} does not tell where its mpiboot is"
+        words = (host.facts.python, "-I", "-S", host.facts.wrapper)
+        if first is None:
+            first = host, words
+        elif words != first[1]:
+            return (), (
+                f"{first[0].name} and {host.name} have mpiboot in different places:"
+                f" {' '.join(first[1])}, {' '.join(words)}"
+            )
+    return (first[1], "") if first is not None else ((), "there are no hosts")

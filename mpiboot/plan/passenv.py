@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Mapping, Sequence
 
 from mpiboot.model.facts import Facts
 from mpiboot.mpi.protocol import Export, Variable
+from mpiboot.plan import rankenv
+from mpiboot.plan.rankenv import Rules, differs, is_secret, matches
+from mpiboot.plan.rankrules import SEARCH_PATHS
 
-# Names that speak of a secret. They stay with the container they were given to, unless allowed.
-SECRET_NAMES = (
-    "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*TOKEN*", "*CREDENTIAL*", "*PRIVATE_KEY*",
-    "*API_KEY*", "*APIKEY*", "*ACCESS_KEY*", "*_AUTH",
-)  # fmt: skip
+__all__ = ["by_name", "exports", "is_secret", "kept_paths", "session_environment", "unset_names"]
 
 # What sshd sets for each session itself, what a shell leaves behind, and what is the agent's own.
 _PER_SESSION = (
@@ -26,9 +24,6 @@ MOST_VARIABLES = 900
 # Kubernetes tells every pod of every Service of its namespace, in seven variables or more each.
 _SERVICE = "_SERVICE_HOST"
 
-# Horovod's own line: NCCL speaks, and the search paths of the launcher are those of the ranks.
-_PATHS = ("PATH", "LD_LIBRARY_PATH")
-
 
 def session_environment(
     env: Mapping[str, str], *, allow: Sequence[str], deny: Sequence[str]
@@ -40,9 +35,9 @@ def session_environment(
     """
     chosen, left_out = {}, []
     for name, value in sorted(env.items()):
-        if _matches(name, deny) or (_matches(name, _PER_SESSION) and not _matches(name, allow)):
+        if matches(name, deny) or (matches(name, _PER_SESSION) and not matches(name, allow)):
             continue
-        secret = _matches(name.upper(), SECRET_NAMES) and not _matches(name, allow)
+        secret = is_secret(name) and not matches(name, allow)
         if secret or not _fits(name, value):
             left_out.append(name)
         else:
@@ -63,8 +58,22 @@ def _beyond_the_limit(env: Mapping[str, str]) -> set[str]:
     return spare.union([name for name in env if name not in spare][MOST_VARIABLES:])
 
 
+# What comes first, for it is there in every job.
+_FIRST = ("NCCL_DEBUG", *SEARCH_PATHS, "PYTHONUNBUFFERED")
+# What is set although nobody has set it.
+_DEFAULTS = (
+    Export(name="NCCL_DEBUG", value="INFO", reason="Horovod"),
+    Export(
+        name="PYTHONUNBUFFERED", value="1", reason="the last lines of a killed rank are not lost"
+    ),
+)
+
+
 def exports(
-    wanted: Sequence[str], env: Mapping[str, str], facts: Sequence[Facts | None]
+    wanted: Sequence[str],
+    env: Mapping[str, str],
+    facts: Sequence[Facts | None],
+    rules: Rules | None = None,
 ) -> list[Export]:
     """Choose what mpirun hands to the ranks.
 
@@ -72,25 +81,16 @@ def exports(
         wanted: the user's own words, NAME or NAME=VALUE.
         env: the launcher's environment.
         facts: what each worker says; None for a plain sshd.
+        rules: what is added to the rules.
     """
-    chosen: dict[str, Export] = {}
-    if "NCCL_DEBUG" in env:
-        chosen["NCCL_DEBUG"] = Export(name="NCCL_DEBUG", value=None, reason="set here")
-    else:
-        chosen["NCCL_DEBUG"] = Export(name="NCCL_DEBUG", value="INFO", reason="Horovod")
-    for name in _PATHS:
-        if name in env and not _differs(name, env[name], facts):
-            chosen[name] = Export(name=name, value=None, reason="Horovod: set here")
-    value = None if "PYTHONUNBUFFERED" in env else "1"
-    reason = "the last lines of a killed rank are not lost"
-    chosen["PYTHONUNBUFFERED"] = Export(name="PYTHONUNBUFFERED", value=value, reason=reason)
-    for word in wanted:
-        name, equals, value = word.partition("=")
-        if equals or name in env:
-            chosen[name] = Export(name=name, value=value if equals else None, reason="yours")
-        else:
-            chosen.pop(name, None)
-    return list(chosen.values())
+    decisions = rankenv.rank_environment(env, wanted, facts, rules)
+    named = {one.name for one in decisions}
+    chosen = {one.name: one for one in _DEFAULTS if one.name not in named}
+    for one in decisions:
+        if one.passed:
+            chosen[one.name] = Export(name=one.name, value=one.value, reason=one.reason)
+    first = [chosen.pop(name) for name in _FIRST if name in chosen]
+    return [*first, *chosen.values()]
 
 
 # mpirun reads these itself: they must not change for it when only the ranks are meant.
@@ -108,17 +108,12 @@ def by_name(exports: Sequence[Export]) -> tuple[list[Export], list[Variable]]:
     """
     named, variables = [], []
     for export in exports:
-        if export.value is None or _matches(export.name, _READ_BY_MPIRUN):
+        if export.value is None or matches(export.name, _READ_BY_MPIRUN):
             named.append(export)
             continue
         named.append(Export(name=export.name, value=None, reason=export.reason))
         variables.append(Variable(name=export.name, value=export.value, reason=export.reason))
     return named, variables
-
-
-def is_secret(name: str) -> bool:
-    """Tell whether a name speaks of a secret."""
-    return _matches(name.upper(), SECRET_NAMES)
 
 
 def unset_names(wanted: Sequence[str], env: Mapping[str, str]) -> list[str]:
@@ -128,20 +123,7 @@ def unset_names(wanted: Sequence[str], env: Mapping[str, str]) -> list[str]:
 
 def kept_paths(env: Mapping[str, str], facts: Sequence[Facts | None]) -> list[str]:
     """Name the search paths that are not handed on, because workers have their own."""
-    return [name for name in _PATHS if name in env and _differs(name, env[name], facts)]
-
-
-def _differs(name: str, value: str, facts: Sequence[Facts | None]) -> bool:
-    """Tell whether an agent serves sessions with another search path than the launcher's.
-
-    A worker's own PATH is right for its own files; the launcher's would hide it.
-    """
-    own = [f.path if name == "PATH" else f.ld_library_path for f in facts if f is not None]
-    return any(text and text != value for text in own)
-
-
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    return [name for name in SEARCH_PATHS if name in env and differs(name, env[name], facts)]
 
 
 def _fits(name: str, value: str) -> bool:

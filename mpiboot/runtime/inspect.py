@@ -43,6 +43,7 @@ def facts(env: Mapping[str, str], link: str = "") -> Facts:
         path=env.get("PATH", ""),
         ld_library_path=env.get("LD_LIBRARY_PATH", ""),
         version=__version__,
+        rdma=any(Path("/dev/infiniband").glob("uverbs*")),
         python=sys.executable,
         wrapper=str(Path(__file__).parents[1] / "link" / "rank.py"),
         link=link,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import platform
 import subprocess
@@ -13,15 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from mpiboot.local.cluster import Cluster, Pod, PodSpec
-from mpiboot.model import facts as model_facts
+from mpiboot.local.cluster import Cluster, PodSpec
 from mpiboot.model.facts import Facts, Network
 from mpiboot.roles import describing
 from mpiboot.runtime.children import Children
 from mpiboot.runtime.signals import SignalPump
+from tests.helpers.inspecting import seen_in
 from tests.helpers.networks import extra_network
-
-INSPECT = (sys.executable, "-I", "-m", "mpiboot.runtime.inspect")
 
 # A seccomp filter as container engines install them: one system call has another outcome.
 FILTERED = """
@@ -43,16 +40,6 @@ print(siblings.may_read())
 """
 PROCESS_VM_READV = {"x86_64": 310, "aarch64": 270}
 OUTCOMES = {"allowed": "7fff0000", "EPERM": "00050001", "ENOSYS": "00050026", "killed": "80000000"}
-
-
-def seen_in(pod: Pod) -> Facts:
-    """Run the inspection in a pod."""
-    pipe = subprocess.PIPE
-    with pod.popen_in(INSPECT, stdin=pipe, stdout=pipe) as popen:
-        request = {"env": dict(pod.spec.environment), "link": "/run/x"}
-        out, _ = popen.communicate(json.dumps(request).encode(), timeout=20)
-    assert popen.returncode == 0
-    return model_facts.from_json(json.loads(out))
 
 
 def test_networks_of_a_pod(cluster: Cluster) -> None:

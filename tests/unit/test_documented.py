@@ -7,6 +7,7 @@ from pathlib import Path
 from mpiboot.errors import EXIT_MEANINGS, ExitCode
 from mpiboot.model import options
 from mpiboot.model.settings import specs
+from mpiboot.plan import rankrules
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -16,6 +17,13 @@ def test_settings_page_is_the_table_that_the_code_prints() -> None:
     page = (DOCS / "settings.md").read_text()
     table = page.partition("<!-- settings -->\n")[2].partition("<!-- /settings -->")[0]
     assert table == options.markdown()
+
+
+def test_environment_page_is_the_table_of_the_rules() -> None:
+    """`rankrules.markdown()` stands in docs/environment.md, word for word."""
+    page = (DOCS / "environment.md").read_text()
+    table = page.partition("<!-- rank environment -->\n")[2].partition("<!-- /rank")[0]
+    assert table == rankrules.markdown()
 
 
 def test_every_setting_says_what_it_is_for() -> None:

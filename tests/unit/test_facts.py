@@ -32,6 +32,7 @@ WHOLE = Facts(
     ld_library_path="/usr/lib",
     version="0.1.0",
     cma=False,
+    rdma=True,
     python="/opt/mpiboot/bin/python",
     wrapper="/opt/mpiboot/lib/mpiboot/link/rank.py",
     link="/run/mpiboot/worker/agent.sock",
