@@ -57,7 +57,14 @@ def invocation(request: Request) -> Invocation:
         words.append(Words(words=("-np", str(request.np)), reason="ranks to start"))
     if request.own_address and not hydra.given(request, "localhost", "iface"):
         reason = "proxies call back to this address, not to a name that they may not resolve"
-        words.append(Words(words=("-localhost", request.own_address), reason=reason))
+        # The address alone does not do: the name is sent beside it, unless an interface is named.
+        pair = ("-iface", request.own_interface)
+        words.append(
+            Words(
+                words=pair if request.own_interface else ("-localhost", request.own_address),
+                reason=reason,
+            )
+        )
     if request.tag_output or request.timestamp_output:
         pattern = " ".join(
             part

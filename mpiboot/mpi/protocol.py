@@ -52,9 +52,11 @@ class Request:
         map_by: `slot`, `node` or `ppr:N:node`; empty: this MPI's own default.
         uneven: whether the workers have different numbers of slots.
         oversubscribe: whether more ranks than slots are wanted.
-        networks: networks in CIDR form that all hosts share; empty: nothing to choose.
+        networks: networks in CIDR form, or names of interfaces, that all hosts share; empty: nothing
+            to choose.
         interface: name of the interface on those networks, where all hosts agree on it.
         own_address: address of this container as the workers reach it; empty when not known.
+        own_interface: name of the interface with that address; empty when not known.
         busy: whether a worker has fewer CPUs than slots, so that ranks must not spin.
         no_cma: whether a worker's ranks may not read each other's memory.
         tag_output: whether mpirun itself shall put the rank before each line.
@@ -86,6 +88,7 @@ class Request:
     networks: Sequence[str] = ()
     interface: str = ""
     own_address: str = ""
+    own_interface: str = ""
     busy: bool = False
     no_cma: bool = False
     tag_output: bool = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
 from mpiboot.mpi import DIALECTS
-from mpiboot.plan.parties import Party
+from mpiboot.plan.parties import Party, listed
 
 _CALLED = re.compile(r"(.+?) (\d+)\.(\d+)\S*")
 _MAJOR_IN_NAME = re.compile(r" \d+$")
@@ -105,7 +105,7 @@ def check(hosts: Sequence[Party], mpi: str, mpirun: str, *, by_path: bool) -> li
 
 def _plain(workers: Sequence[Party]) -> str:
     names = [host.name for host in workers if host.facts is None]
-    return f"not known of {', '.join(names)}, a plain sshd, which MPI is there" if names else ""
+    return f"not known of {listed(names)}, a plain sshd, which MPI is there" if names else ""
 
 
 def _doubt(host: Party, mpirun: str) -> str:

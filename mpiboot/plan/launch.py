@@ -11,9 +11,11 @@ from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import is_address
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Export, Request, Variable, Words
-from mpiboot.plan import passenv, program, sshconf, wrapping
+from mpiboot.plan import agreement, networks, parties, passenv, program, sshconf, wrapping
 from mpiboot.plan.layout import Layout
+from mpiboot.plan.networks import Choice
 from mpiboot.plan.program import Look
+from mpiboot.plan.rankenv import Rules
 from mpiboot.plan.wrapping import Wrapper
 
 
@@ -24,6 +26,7 @@ class Ground:
     Attributes:
         mpirun: how to call it.
         version: its version.
+        mpi: name and version together, as workers tell theirs.
         hostname: the container's hostname.
         user: default login name on the workers.
         as_root: whether the agent runs as uid 0.
@@ -44,6 +47,7 @@ class Ground:
 
     mpirun: str
     version: str
+    mpi: str
     hostname: str
     user: str
     as_root: bool
@@ -139,14 +143,23 @@ def prepare(
         raise ConfigError(
             fault, hint="set another hostname for this container (docker: --hostname)"
         )
-    wrapper, unwrapped = wrapping.decide(settings, dialect, ground, facts, layout)
-    exports, given = passenv.by_name(passenv.exports(settings.export, ground.environ, facts))
+    hosts = parties.parties(layout.places, facts, ground.facts, ground.own_address)
+    notes = agreement.check(hosts, ground.mpi, ground.mpirun, by_path="/" in ground.mpirun)
+    choice = networks.choose(hosts, (settings.interface,) if settings.interface else ())
+    rdma = any(one is None or one.rdma is not False for one in facts)
+    wrapper, unwrapped = wrapping.decide(
+        settings, dialect, ground, hosts=hosts, layout=layout, choice=choice, rdma=rdma
+    )
+    exports, given = passenv.by_name(
+        _exports(settings, dialect, ground, facts=facts, choice=choice, rdma=rdma)
+    )
     own = {wrapping.LINK: ground.link} if wrapper is not None else {}  # for ranks of this container
     environ = {**ground.environ, **own, **{one.name: one.value for one in given}}
     request = _request(
         settings, ground, layout, facts,
         wrapped=wrapper is not None,
-        no_stdin=ground.no_stdin or (wrapper is not None and bool(wrapper.feeds)), exports=exports, environ=environ,
+        no_stdin=ground.no_stdin or (wrapper is not None and bool(wrapper.feeds)),
+        exports=exports, environ=environ, choice=choice,
     )  # fmt: skip
     if look is not None and settings.abort_on_exception:
         command = program.command(command, look)
@@ -156,7 +169,11 @@ def prepare(
         raise ConfigError("; ".join(refused))
     called = dialect.invocation(request)
     variables = (*given, *called.variables)
-    notes = _notes(settings, dialect, ground, layout, facts)
+    notes = [
+        *_notes(settings, dialect, ground, layout, facts),
+        f"network: {choice.reason}",
+        *notes,
+    ]
     return LaunchPlan(
         program=command[0],
         files=_files(settings, dialect, ground, layout),
@@ -178,6 +195,7 @@ def _request(
     no_stdin: bool,
     exports: Sequence[Export],
     environ: Mapping[str, str],
+    choice: Choice,
 ) -> Request:
     horovod = settings.profile == "horovod"
     crowded = any(
@@ -203,7 +221,10 @@ def _request(
         map_by=settings.map_by or ("slot" if horovod else ""),
         uneven=len({place.slots for place in layout.places}) > 1,
         oversubscribe=settings.oversubscribe,
+        networks=choice.included,
+        interface=choice.name,
         own_address=ground.own_address,
+        own_interface=_interface_of(ground),
         busy=crowded or settings.oversubscribe,
         no_cma=any(one is None or one.cma is False for one in facts),
         tag_output=settings.tag_output and not wrapped,
@@ -217,6 +238,37 @@ def _request(
         site_params=ground.site_params,
         command=(),
     )
+
+
+def _interface_of(ground: Ground) -> str:
+    """Name the interface that has the address at which workers see this container."""
+    for net in ground.facts.networks:
+        if net.cidr.partition("/")[0] == ground.own_address:
+            return net.name
+    return ""
+
+
+def _exports(
+    settings: Settings,
+    dialect: Dialect,
+    ground: Ground,
+    *,
+    facts: Sequence[Facts | None],
+    choice: Choice,
+    rdma: bool,
+) -> list[Export]:
+    """Choose the ranks' variables: by the rules, and those that name a chosen interface."""
+    horovod = settings.profile == "horovod"
+    rules = Rules(
+        allow=settings.rank_env_allow,
+        deny=settings.rank_env_deny,
+        listed=dialect.FAMILY == "mpich",
+    )
+    found = passenv.exports(settings.export, ground.environ, facts, rules, horovod=horovod)
+    named = {one.name for one in found} | set(ground.environ)
+    told = networks.variables(choice, rdma=rdma, given=named)
+    reason = "the network on which the hosts reach each other"
+    return found + [Export(name=name, value=value, reason=reason) for name, value in told.items()]
 
 
 def _files(

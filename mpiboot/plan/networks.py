@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Network
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Network, is_interface_name
-from mpiboot.plan.parties import Party
+from mpiboot.plan.parties import Party, listed
 
 AnyNetwork = IPv4Network | IPv6Network
 
@@ -71,7 +71,7 @@ def choose(hosts: Sequence[Party], wanted: Sequence[str] = ()) -> Choice:
 
 def _silent(hosts: Sequence[Party]) -> str:
     names = [host.name for host in hosts if not host.networks]
-    return f"; not known of {', '.join(names)}, a plain sshd tells no networks" if names else ""
+    return f"; not known of {listed(names)}: a plain sshd tells no networks" if names else ""
 
 
 def _is_4(host: Party) -> bool:

@@ -54,3 +54,9 @@ def parties(
         return workers
     name = own.hostname or "the launcher"
     return [Party(name=name, address=own_address, facts=own, ranks=False, here=True), *workers]
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Name some hosts; of many the first few."""
+    more = len(names) - most
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {more} more"

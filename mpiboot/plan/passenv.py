@@ -74,6 +74,8 @@ def exports(
     env: Mapping[str, str],
     facts: Sequence[Facts | None],
     rules: Rules | None = None,
+    *,
+    horovod: bool = True,
 ) -> list[Export]:
     """Choose what mpirun hands to the ranks.
 
@@ -82,10 +84,12 @@ def exports(
         env: the launcher's environment.
         facts: what each worker says; None for a plain sshd.
         rules: what is added to the rules.
+        horovod: whether what horovodrun would set is set.
     """
     decisions = rankenv.rank_environment(env, wanted, facts, rules)
     named = {one.name for one in decisions}
-    chosen = {one.name: one for one in _DEFAULTS if one.name not in named}
+    defaults = _DEFAULTS if horovod else _DEFAULTS[1:]
+    chosen = {one.name: one for one in defaults if one.name not in named}
     for one in decisions:
         if one.passed:
             chosen[one.name] = Export(name=one.name, value=one.value, reason=one.reason)

@@ -133,7 +133,7 @@ def _hindrance(name: str, value: str, rules: Rules) -> str:
         return "this MPI takes names in a list, which a comma would part"
     if "\0" in value:
         return "no environment can hold a NUL"
-    size = len(f"{name}={value}".encode("utf-8", "surrogateescape"))
+    size = len(f"{name}={value}".encode("utf-8", "surrogatepass"))
     if size > _LONGEST:
         return f"it has {size} bytes, and the kernel lets no variable have more than {_LONGEST}"
     return ""

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mpiboot.model.facts import Facts
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect
+from mpiboot.plan import agreement, networks
 from mpiboot.plan.layout import Layout
+from mpiboot.plan.networks import Choice
+from mpiboot.plan.parties import Party
 
 if TYPE_CHECKING:
     from mpiboot.plan.launch import Ground
@@ -45,8 +47,11 @@ def decide(
     settings: Settings,
     dialect: Dialect,
     ground: Ground,
-    facts: Sequence[Facts | None],
+    *,
+    hosts: Sequence[Party],
     layout: Layout,
+    choice: Choice,
+    rdma: bool,
 ) -> tuple[Wrapper | None, str]:
     """Use the wrapper where all hosts have the same one.
 
@@ -55,12 +60,14 @@ def decide(
     """
     if not settings.rank_wrapper:
         return None, "ranks are started without a wrapper: --no-rank-wrapper"
-    argv = called(ground.facts)
-    if not argv or any(one is None or called(one) != argv for one in facts):
-        plain = any(one is None for one in facts)
-        why = "a worker is a plain sshd" if plain else "the hosts have mpiboot in different places"
+    argv, why = agreement.wrapper(hosts)
+    if why:
         return None, f"ranks are started without a wrapper: {why}"
     options: dict[str, object] = {"mpi": dialect.FAMILY}
+    if choice.cidrs and not choice.name:
+        # Each host calls it something else: found out on the spot.
+        options["net"] = list(choice.cidrs)
+        options["ifvars"] = list(networks.named(rdma=rdma))
     if settings.wdir:
         options["wdir"] = settings.wdir
     framed = settings.tag_output or settings.timestamp_output or bool(settings.output_dir)
@@ -77,11 +84,6 @@ def _elsewhere(layout: Layout) -> str:
     """Name the node of rank 0, where no rank can be in this very container; else empty."""
     here = any(not place.address for place in layout.places)
     return "" if here else layout.places[0].node
-
-
-def called(facts: Facts) -> tuple[str, ...]:
-    """Return how the wrapper is called on a host; empty where it has none."""
-    return (facts.python, "-I", "-S", facts.wrapper) if facts.python and facts.wrapper else ()
 
 
 def command(wrapper: Wrapper | None, job: Sequence[str]) -> tuple[str, ...]:

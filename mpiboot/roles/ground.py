@@ -71,6 +71,7 @@ def collect(
     return Ground(
         mpirun=installed.mpirun,
         version=installed.version,
+        mpi=installed.mpi,
         hostname=os.uname().nodename,
         user=sshd.account(),
         as_root=os.getuid() == 0,

@@ -12,7 +12,7 @@ from mpiboot import mpi
 from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect
-from mpiboot.plan import ownrun, program, standins
+from mpiboot.plan import agreement, ownrun, program, standins
 from mpiboot.plan.ownrun import Own
 from mpiboot.plan.program import Look
 from mpiboot.roles import looking
@@ -35,6 +35,7 @@ class Installation:
         version_text: what `--version` says.
         dialect: how it wants to be called.
         version: its version.
+        mpi: name and version together, as workers tell theirs.
         site_params: parameters that its site file sets.
         look: what was found out about the job's program.
         own: the launcher that the job's command starts itself; None: it starts none.
@@ -44,6 +45,7 @@ class Installation:
     mpirun: str
     dialect: Dialect
     version: str
+    mpi: str
     site_params: Mapping[str, str]
     look: Look
     own: Own | None = None
@@ -80,6 +82,7 @@ async def find(
         mpirun=path if given or not standard else Path(path).name,
         dialect=dialect,
         version=version,
+        mpi=agreement.called(done.text),
         site_params=_site_params(dialect, prefix),
         look=look,
         own=own,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from mpiboot.plan.launch import Ground, LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.release import Over
 from mpiboot.report.progress import Bar
-from mpiboot.roles import gathering, goodbye, ground, installation
+from mpiboot.roles import describing, gathering, goodbye, ground, installation
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.gathering import Approach, Gathering
 from mpiboot.roles.installation import Installation
@@ -104,6 +105,8 @@ class Launcher:
         agent.enter(Stage.LAUNCHING)
         if not await agent.unless_stopped(installed):
             return verdict.of_stop(agent.stop_signal or 15, "launching")
+        if any(one.here for one in decision.chosen):
+            own = await self._describe_here(own)
         plan, arranged = self._plan(decision, material, own, installed.result())
         return await self._launch(plan, arranged, installed.result())
 
@@ -159,7 +162,8 @@ class Launcher:
         )  # fmt: skip
         plan = launch.prepare(
             settings, self._view.command, installed.dialect, what, look=installed.look,
-            layout=arranged, facts=[one.facts for one in decision.chosen],
+            layout=arranged,
+            facts=[own.facts if one.here else one.facts for one in decision.chosen],
         )  # fmt: skip
         if installed.own is not None:
             plan = self._own_plan(plan, installed, what, arranged)
@@ -168,6 +172,15 @@ class Launcher:
         for note in plan.notes:
             logger.debug("%s", note)
         return plan, arranged
+
+    async def _describe_here(self, own: Own) -> Own:
+        """Learn of this container what workers tell of theirs: ranks will run here, too."""
+        agent = self._agent
+        facts = await describing.describe(
+            agent.children, agent.job_env,
+            session_env=agent.job_env, link=str(agent.directory / SOCKET),
+        )  # fmt: skip
+        return replace(own, facts=facts)
 
     def _own_plan(
         self, plan: LaunchPlan, installed: Installation, what: Ground, arranged: Layout

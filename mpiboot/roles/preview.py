@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from mpiboot.model.hosts import Enumerated, Host, Listed
 from mpiboot.model.settings import Settings
@@ -34,6 +35,10 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     source = ground.find_source(settings, env)
     seen, notes = _presumed(source, settings)
     own = ground.own(job_env)
+    # Nobody knows the networks of pods that are not there yet, nor the MPI in them.
+    there = replace(
+        own.facts, networks=(), mpi=installed.mpi, mpi_path=installed.mpirun, daemon="?"
+    )
     place = layout.arrange(
         seen, own_hostname=own.hostname, slots=settings.slots, np=settings.np,
         oversubscribe=settings.oversubscribe,
@@ -49,7 +54,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     )
     what = ground.collect(
         settings, installed, presumed, directory=directory, job_env=job_env,
-        own_address="192.0.2.255", own=own,
+        own_address="192.0.2.255", own=replace(own, facts=there),
     )  # fmt: skip
     # Workers of one job are made of one image: what is here is presumed there.
     plan = launch.prepare(
@@ -59,7 +64,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
         what,
         look=installed.look,
         layout=place,
-        facts=[own.facts] * len(seen),
+        facts=[there] * len(seen),
     )
     if installed.own is not None:
         plan = owning.plan(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 
 from mpiboot import mpi
 from mpiboot.errors import ConfigError
-from mpiboot.model.facts import Facts
+from mpiboot.model.facts import Facts, Network
 from mpiboot.model.hosts import Host
 from mpiboot.model.settings import Settings
 from mpiboot.mpi import DIALECTS
@@ -47,6 +47,24 @@ class Case:
     port: int = 22
     environ: Mapping[str, str] = field(default_factory=dict)
     facts: Facts | None = FACTS
+    networks: Sequence[str] = ("eth0 {address}/16",)
+
+    def facts_of(self, dialect: Dialect, number: int, address: str) -> Facts | None:
+        """Tell what a host says of itself."""
+        if self.facts is None:
+            return None
+        pairs = [text.format(address=address, number=number).split() for text in self.networks]
+        networks = tuple(Network(name=name, cidr=cidr) for name, cidr in pairs)
+        bin_dir = "/opt/mpi/bin"
+        return replace(
+            self.facts, networks=networks, mpi=mpi_of(dialect), rdma=False,
+            mpi_path=f"{bin_dir}/mpirun", daemon=f"{bin_dir}/{dialect.DAEMONS[0]}",
+        )  # fmt: skip
+
+
+def mpi_of(dialect: Dialect) -> str:
+    """Return name and version of an MPI as workers tell theirs."""
+    return f"{dialect.NAME.rstrip(' 45')} {VERSIONS[dialect.NAME]}"
 
 
 def two(slots: int = 2, **host: Any) -> list[Host]:
@@ -75,23 +93,33 @@ CASES = {
     "oversubscribed": Case(two(), Settings(oversubscribe=True, np=8)),
     "other-port-and-user": Case(two(port=2222, user="mpi"), port=2222),
     "full-names": Case([Host(name=f"job.{n}.pi.default.svc", slots=1) for n in (1, 2)]),
+    "two-networks": Case(two(), networks=("eth0 {address}/16", "cni0 10.99.0.{number}/16")),
+    "networks-by-other-names": Case(
+        two(), networks=("net{number} {address}/16", "cni0 10.99.0.{number}/16")
+    ),
     "ipv6": Case([Host(name=f"fd00::{n}", slots=1) for n in (1, 2)]),
 }
 
 
 def plan_of(dialect: Dialect, case: Case) -> LaunchPlan:
     """Plan a case as the launcher does."""
+    addresses = [
+        host.name if host.is_address else f"10.0.{number // 250}.{number % 250}"
+        for number, host in enumerate(case.hosts, start=1)
+    ]
     seen = [
         Seen(
-            host=host, reach=Reach.READY, here=host.name == case.hostname, facts=case.facts,
-            address=host.name if host.is_address else f"10.0.{number // 250}.{number % 250}",
-            port=host.port or case.port,
+            host=host, reach=Reach.READY, here=host.name == case.hostname, address=address,
+            port=host.port or case.port, facts=case.facts_of(dialect, number, address),
         )
-        for number, host in enumerate(case.hosts, start=1)
+        for number, (host, address) in enumerate(zip(case.hosts, addresses, strict=True), start=1)
     ]  # fmt: skip
+    own = Case([]).facts_of(dialect, 100, "10.0.0.100")
+    assert own is not None
     ground = Ground(
         mpirun=f"/opt/mpi/bin/{dialect.PROGRAM}",
         version=VERSIONS[dialect.NAME],
+        mpi=mpi_of(dialect),
         hostname=case.hostname,
         user="root",
         as_root=True,
@@ -101,7 +129,7 @@ def plan_of(dialect: Dialect, case: Case) -> LaunchPlan:
         known_hosts="",
         port=case.port,
         own_address="10.0.0.100",
-        facts=FACTS,
+        facts=own,
         link="/run/mpiboot/launcher/agent.sock",
         standin=("python3", "standin.py"),
         no_stdin=True,

@@ -16,6 +16,7 @@ from mpiboot.plan.launch import Ground, LaunchPlan
 GROUND = {
     "mpirun": "mpirun",
     "version": "4.1.4",
+    "mpi": "Open MPI 4.1.4",
     "hostname": "launcher",
     "user": "root",
     "as_root": True,
@@ -40,7 +41,10 @@ note   w1: 2 slots (given with the host)
 note   my_w2: 1 slots (1.5 CPUs by quota and cpuset), called 10.0.0.2
 note   PATH is not handed on: a worker's sessions have their own (force it with -x PATH)
 note   FOO is not set here, so it is not handed on
-note   ranks are started without a wrapper: a worker is a plain sshd
+note   network: no host is on more than one network; not known of the launcher, w1, my_w2: a plain \
+sshd tells no networks
+note   not known of w1, a plain sshd, which MPI is there
+note   ranks are started without a wrapper: the launcher does not tell where its mpiboot is
 write  /run/mpiboot/launcher/hostfile  # 2 workers, 3 slots
        | w1 slots=2
        | 10.0.0.2 slots=1
@@ -56,7 +60,10 @@ exec
 
 
 def plan(**changes: object) -> LaunchPlan:
-    facts = Facts(cpus=1.5, path="/opt/bin:/usr/bin")
+    facts = Facts(
+        cpus=1.5, path="/opt/bin:/usr/bin", mpi="Open MPI 4.1.4", mpi_path="/usr/bin/orterun",
+        daemon="/usr/bin/orted",
+    )  # fmt: skip
     seen = [
         Seen(host=Host(name="w1", slots=2), reach=Reach.PLAIN, address="10.0.0.1"),
         Seen(host=Host(name="my_w2"), reach=Reach.READY, address="10.0.0.2", facts=facts),
