@@ -11,7 +11,16 @@ from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import is_address
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Export, Request, Variable, Words
-from mpiboot.plan import agreement, networks, parties, passenv, program, sshconf, wrapping
+from mpiboot.plan import (
+    agreement,
+    networks,
+    parties,
+    passenv,
+    program,
+    rankenv,
+    sshconf,
+    wrapping,
+)
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.networks import Choice
 from mpiboot.plan.program import Look
@@ -87,6 +96,7 @@ class LaunchPlan:
         variables: what is added to its environment for this MPI.
         environ: its environment.
         notes: what else a person should know.
+        told: those of them that the log shows at once.
         wrapper: what each rank is started through; None: nothing.
         own: whether the job's command starts mpirun itself.
     """
@@ -97,6 +107,7 @@ class LaunchPlan:
     variables: tuple[Variable, ...]
     environ: Mapping[str, str]
     notes: tuple[str, ...]
+    told: tuple[str, ...]
     wrapper: Wrapper | None
     own: bool = False
 
@@ -169,11 +180,13 @@ def prepare(
         raise ConfigError("; ".join(refused))
     called = dialect.invocation(request)
     variables = (*given, *called.variables)
-    notes = [
-        *_notes(settings, dialect, ground, layout, facts),
-        f"network: {choice.reason}",
+    told = [
+        *_crowds(layout, facts),
+        *([f"network {choice.reason}"] if choice.cidrs or choice.included else []),
         *notes,
+        *_not_passed(settings, dialect, ground, facts),
     ]
+    notes = [*_notes(dialect, ground, layout, facts), f"network: {choice.reason}", *told]
     return LaunchPlan(
         program=command[0],
         files=_files(settings, dialect, ground, layout),
@@ -181,6 +194,7 @@ def prepare(
         variables=variables,
         environ={**environ, **{one.name: one.value for one in called.variables}},
         notes=tuple(notes + ([unwrapped] if unwrapped else [])),
+        told=tuple(told),
         wrapper=wrapper,
     )
 
@@ -198,10 +212,7 @@ def _request(
     choice: Choice,
 ) -> Request:
     horovod = settings.profile == "horovod"
-    crowded = any(
-        one is not None and one.cpus < place.slots
-        for one, place in zip(facts, layout.places, strict=True)
-    )
+    crowded = bool(_crowds(layout, facts))
     # A bare Open MPI 5 binds to cores, and gives up where there are fewer of them than slots.
     why = "Horovod: threads of a rank use all its CPUs" if horovod else "more ranks than CPUs"
     free = horovod or crowded or settings.oversubscribe
@@ -240,6 +251,33 @@ def _request(
     )
 
 
+def _crowds(layout: Layout, facts: Sequence[Facts | None]) -> list[str]:
+    """Name the workers that have fewer CPUs than slots: spinning ranks would starve each other."""
+    return [
+        f"{place.name} has {one.cpus:g} CPUs for {place.slots} slots: waiting ranks let others run"
+        for one, place in zip(facts, layout.places, strict=True)
+        if one is not None and 0 < one.cpus < place.slots
+    ]
+
+
+def _not_passed(
+    settings: Settings, dialect: Dialect, ground: Ground, facts: Sequence[Facts | None]
+) -> list[str]:
+    """Name what the user wants ranks to have, and cannot be handed on."""
+    found = rankenv.rank_environment(
+        ground.environ, settings.export, facts, _rules(settings, dialect)
+    )
+    return [f"{one.name}: {one.reason}" for one in found if one.wanted and not one.passed]
+
+
+def _rules(settings: Settings, dialect: Dialect) -> Rules:
+    return Rules(
+        allow=settings.rank_env_allow,
+        deny=settings.rank_env_deny,
+        listed=dialect.FAMILY == "mpich",
+    )
+
+
 def _interface_of(ground: Ground) -> str:
     """Name the interface that has the address at which workers see this container."""
     for net in ground.facts.networks:
@@ -259,11 +297,7 @@ def _exports(
 ) -> list[Export]:
     """Choose the ranks' variables: by the rules, and those that name a chosen interface."""
     horovod = settings.profile == "horovod"
-    rules = Rules(
-        allow=settings.rank_env_allow,
-        deny=settings.rank_env_deny,
-        listed=dialect.FAMILY == "mpich",
-    )
+    rules = _rules(settings, dialect)
     found = passenv.exports(settings.export, ground.environ, facts, rules, horovod=horovod)
     named = {one.name for one in found} | set(ground.environ)
     told = networks.variables(choice, rdma=rdma, given=named)
@@ -302,7 +336,6 @@ def _files(
 
 
 def _notes(
-    settings: Settings,
     dialect: Dialect,
     ground: Ground,
     layout: Layout,
@@ -319,9 +352,5 @@ def _notes(
     notes += [
         f"{name} is not handed on: a worker's sessions have their own (force it with -x {name})"
         for name in passenv.kept_paths(ground.environ, facts)
-    ]
-    notes += [
-        f"{name} is not set here, so it is not handed on"
-        for name in passenv.unset_names(settings.export, ground.environ)
     ]
     return notes

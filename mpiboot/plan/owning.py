@@ -68,6 +68,7 @@ def plan(
             *changes.notes,
             f"{own.name} stands in the command: flags that it has win",
         ),
+        told=(*changes.notes,),
         own=True,
     )
 

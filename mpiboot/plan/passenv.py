@@ -10,7 +10,7 @@ from mpiboot.plan import rankenv
 from mpiboot.plan.rankenv import Rules, differs, is_secret, matches
 from mpiboot.plan.rankrules import SEARCH_PATHS
 
-__all__ = ["by_name", "exports", "is_secret", "kept_paths", "session_environment", "unset_names"]
+__all__ = ["by_name", "exports", "is_secret", "kept_paths", "session_environment"]
 
 # What sshd sets for each session itself, what a shell leaves behind, and what is the agent's own.
 _PER_SESSION = (
@@ -118,11 +118,6 @@ def by_name(exports: Sequence[Export]) -> tuple[list[Export], list[Variable]]:
         named.append(Export(name=export.name, value=None, reason=export.reason))
         variables.append(Variable(name=export.name, value=export.value, reason=export.reason))
     return named, variables
-
-
-def unset_names(wanted: Sequence[str], env: Mapping[str, str]) -> list[str]:
-    """Name the variables that the user wants handed on and that are not set here."""
-    return [word for word in wanted if "=" not in word and word not in env]
 
 
 def kept_paths(env: Mapping[str, str], facts: Sequence[Facts | None]) -> list[str]:

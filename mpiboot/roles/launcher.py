@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -171,6 +172,7 @@ class Launcher:
             files.write(Path(file.path), file.text, mode=file.mode)
         for note in plan.notes:
             logger.debug("%s", note)
+        logger.debug("mpirun is called as: %s", shlex.join(plan.argv))
         return plan, arranged
 
     async def _describe_here(self, own: Own) -> Own:
@@ -204,6 +206,8 @@ class Launcher:
         logger.info(
             "%s workers ready after %.1f s; %s", len(arranged.places), waited, plan.notes[0]
         )
+        for line in plan.told:
+            logger.info("%s", line)
         if agent.stop_signal is not None:
             return verdict.of_stop(agent.stop_signal, "launching")
         leases = self._chosen_leases(arranged)

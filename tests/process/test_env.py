@@ -103,11 +103,12 @@ def test_env_02_mpi_under_a_prefix_of_the_worker(agents: Agents, tmp_path: Path)
 
 
 def test_env_02_no_daemon_at_all_is_named(agents: Agents, tmp_path: Path) -> None:
-    """A worker without orted ends the launch with 242, and the missing program is named."""
+    """A worker without an MPI ends the launch with 78, and tells what to install."""
     agents.worker("w1", binds=without_mpi(tmp_path))
     launcher = agents.launcher(*RING)
-    assert launcher.wait() == 242
-    assert "orted" in launcher.log.splitlines()[-1]
+    assert launcher.wait() == 78
+    assert "w1 has no mpirun on its PATH" in launcher.log
+    assert "install openmpi-bin" in launcher.log
     agents.assert_global()
 
 

@@ -15,10 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mpiboot.local.cluster import Bind
 from mpiboot.model.outcome import TERMINATION_LIMIT
-from tests.helpers.agents import MPIBOOT, PROGRAMS, Agent, Agents
+from tests.helpers.agents import MPIBOOT, Agent, Agents
 from tests.helpers.eventually import eventually
 
-FAKE_MPIRUN = str(PROGRAMS / "fake_mpirun.py")
 # Open MPI waits two seconds over each rank that failed; these tests are not about that.
 QUICK = ("--mca", "odls_base_sigkill_timeout", "0")
 HEAVY = ("paramiko", "cryptography", "prometheus_client", "psutil", "yaml")
@@ -280,7 +279,7 @@ def _assert_told(agent: Agent, stages: list[str]) -> None:
 
 def succeed(agents: Agents, name: str, log: str, binds: tuple[Bind, ...] = ()) -> Agent:
     """Run a job that succeeds at once, with that termination log."""
-    options = ["--mpirun", FAKE_MPIRUN, "--termination-log", log]
+    options = ["--termination-log", log]
     launcher = agents.launcher("true", hosts=f"{name}:1", name=name, options=options, binds=binds)
     assert launcher.wait(10) == 0
     return launcher
