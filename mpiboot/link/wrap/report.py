@@ -54,7 +54,8 @@ class Report:
             self._path = b""
         if self._socket is None:
             return
-        line = compact.write({"v": _VERSION, "kind": "rank", "rank": self.rank, **body})
+        head: dict[str, int | str] = {"v": _VERSION, "kind": "rank", "rank": self.rank}
+        line = compact.write({**head, **body, "time_ms": time.time_ns() // 1_000_000})
         try:
             self._socket.send(line.encode() + b"\n")
         except OSError:
