@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import pty
+import shlex
 import shutil
 import signal
 import socket
@@ -364,7 +365,7 @@ def test_program_of_another_mpi_is_ended(tmp_path: Path, agent: FakeAgent, name:
 
 def test_child_that_ignores_term_is_killed(tmp_path: Path) -> None:
     """It may be a child of the program that has the other MPI; what ignores TERM is killed."""
-    inner = " ".join(f"'{word}'" for word in mapping(tmp_path, "libmpi.so.40", 30))
+    inner = shlex.join(mapping(tmp_path, "libmpi.so.40", 30))
     begun = time.monotonic()
     done = run("sh", "-c", f"trap '' TERM; {inner} & wait; wait", mpi="mpich")
     assert done.returncode == 78

@@ -27,7 +27,7 @@ PYTHON = "/usr/bin/python3"
 WHEELS = Path(os.environ.get("MPIBOOT_TEST_MPI") or Path(__file__).parents[2] / ".mpi").resolve()
 DEBIAN = Path("/usr/lib/x86_64-linux-gnu")
 REAPING = ("bash", "-c", "sleep infinity & wait")  # plain mpirun leaves ssh processes to PID 1
-QUICK_S = 3.0  # beyond this a failure was not noticed, but waited for
+QUICK_S = 12.0  # beyond this a failure was not noticed: the other ranks ended by themselves
 NOISE = re.compile(rb"\[\S+\] plm:\w+: Warning: setpgid\(.*\n")
 
 
@@ -115,32 +115,19 @@ class Rig:
             "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": config,
             **mpi.env,
         }
+        wrapper = (PYTHON, "-I", "-S", str(RANK), json.dumps(options, separators=(",", ":")))
+        argv = [*through, *mpi.through, *self._call(mpi, np, config), *wrapper, *program]
+        pipe = subprocess.PIPE
         begun = time.monotonic()
-        with self._client.popen_in(
-            [
-                *through,
-                *mpi.through,
-                *self._call(mpi, np, config),
-                *(PYTHON, "-I", "-S", str(RANK), json.dumps(options, separators=(",", ":"))),
-                *program,
-            ],
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as popen:
+        with self._client.popen_in(argv, env=env, stdout=pipe, stderr=pipe) as popen:
             try:
                 out, err = popen.communicate(None, 60)
             except BaseException:
                 os.killpg(popen.pid, signal.SIGKILL)
                 raise
         took_s = time.monotonic() - begun
-        frames, lines = Frames("nonce"), Lines()
-        items = frames.feed(err) + frames.end()
-        text = b"".join(item.data for item in items if isinstance(item, Text))
-        whole = [line for item in items if isinstance(item, Record) for line in lines.add(item)]
-        return Done(
-            code=popen.returncode, text=out + text, lines=whole + lines.end(), took_s=took_s
-        )
+        text, lines = _read(err)
+        return Done(code=popen.returncode, text=out + text, lines=lines, took_s=took_s)
 
     def _call(self, mpi: Mpi, np: int, config: str) -> list[str]:
         words = [str(mpi.mpirun), *mpi.words, "-np", str(np)]
@@ -148,6 +135,15 @@ class Rig:
             return [*words, "-machinefile", f"{self._directory}/hosts.hydra"]
         hosts = ["--hostfile", f"{self._directory}/hosts.openmpi"]
         return [*words, *hosts, "--mca", "plm_rsh_args", config]
+
+
+def _read(err: bytes) -> tuple[bytes, list[Record]]:
+    """Tell mpirun's own words from the lines of the ranks."""
+    frames, lines = Frames("nonce"), Lines()
+    items = frames.feed(err) + frames.end()
+    text = b"".join(item.data for item in items if isinstance(item, Text))
+    whole = [line for item in items if isinstance(item, Record) for line in lines.add(item)]
+    return text, whole + lines.end()
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +191,7 @@ def test_failure_of_a_rank(rig: Rig, mpi: Mpi, how: str, code: int, expected: in
     """The job ends at once, with the code of the rank that failed, and its last words are there."""
     done = rig.run(mpi, *fault(mpi, how, code))
     assert done.code in (expected, *mpi.survivors), done.text
-    assert done.took_s < QUICK_S + 2  # the start of MPI itself included
+    assert done.took_s < QUICK_S
     assert how == "abort" or b"last words\n" in said(done)  # after its own abort hydra is quicker
 
 
