@@ -13,6 +13,7 @@ FAMILY = hydra.FAMILY
 PROGRAM = hydra.PROGRAM
 DAEMONS = ("hydra_pmi_proxy",)
 LOSES_STDIN = True
+DIES_OF_SIGPIPE = False
 SITE_FILES = ()
 
 hostfile = hydra.hostfile

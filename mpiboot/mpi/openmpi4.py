@@ -19,6 +19,7 @@ FAMILY = openmpi.FAMILY
 PROGRAM = "mpirun"
 DAEMONS = ("orted",)
 LOSES_STDIN = False
+DIES_OF_SIGPIPE = False
 SITE_FILES = openmpi.SITE_FILES
 
 hostfile = openmpi.hostfile

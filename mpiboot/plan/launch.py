@@ -99,6 +99,7 @@ class LaunchPlan:
         told: those of them that the log shows at once.
         wrapper: what each rank is started through; None: nothing.
         own: whether the job's command starts mpirun itself.
+        ignore_sigpipe: whether mpirun dies where it should not, unless it ignores this signal.
     """
 
     program: str
@@ -110,6 +111,7 @@ class LaunchPlan:
     told: tuple[str, ...]
     wrapper: Wrapper | None
     own: bool = False
+    ignore_sigpipe: bool = False
 
     @property
     def argv(self) -> list[str]:
@@ -196,6 +198,7 @@ def prepare(
         notes=tuple(notes + ([unwrapped] if unwrapped else [])),
         told=tuple(told),
         wrapper=wrapper,
+        ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
     )
 
 

@@ -70,6 +70,7 @@ def plan(
         ),
         told=(*changes.notes,),
         own=True,
+        ignore_sigpipe=False,
     )
 
 

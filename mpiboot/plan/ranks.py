@@ -115,7 +115,7 @@ class Book:
 
 
 def _end(rank: int, host: str, body: Mapping[str, object], wall: float) -> End:
-    at = (_integer(body, "at_ms", 1 << 50) or 0) / 1000
+    at = (_integer(body, "time_ms", 1 << 50) or 0) / 1000
     why = body.get("why")
     detail = body.get("text")
     signal = _integer(body, "signal", 64)

@@ -149,6 +149,7 @@ class Watch:
             stdin=None if self._feeder is None else DEVNULL,
             stdout=PIPE if self._log is not None else None,
             stderr=PIPE,
+            ignore_sigpipe=plan.ignore_sigpipe,
         )
         for pipe, target in ((child.popen.stderr, 2), (child.popen.stdout, 1)):
             if pipe is not None:

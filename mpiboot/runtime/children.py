@@ -80,8 +80,20 @@ class Children:
         stdout: Stream = None,
         stderr: Stream = None,
         pass_fds: Sequence[int] = (),
+        ignore_sigpipe: bool = False,
     ) -> Child:
         """Start a program in a session of its own.
+
+        Args:
+            argv: the program and its arguments.
+            name: what the child is called in messages; else argv's first word.
+            env: its environment; None: ours.
+            cwd: its working directory; None: ours.
+            stdin: as for Popen, like the two that follow.
+            stdout: as above.
+            stderr: as above.
+            pass_fds: descriptors that it inherits.
+            ignore_sigpipe: whether SIGPIPE is ignored in it, as it is in ours.
 
         Raises:
             NotFoundError: there is no such program (127).
@@ -97,6 +109,7 @@ class Children:
                 stderr=stderr,
                 pass_fds=tuple(pass_fds),
                 start_new_session=True,
+                restore_signals=not ignore_sigpipe,
             )
         except (FileNotFoundError, NotADirectoryError) as fault:
             missing = fault.filename or argv[0]

@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import pty
+import shlex
 import shutil
 import signal
 import socket
@@ -44,6 +45,10 @@ def run(*program: str, env: Mapping[str, str] | None = None, **options: object) 
     return subprocess.run(argv, env=given, capture_output=True, timeout=20, check=False)
 
 
+def wall_s() -> float:
+    return time.time_ns() / 1e9
+
+
 class FakeAgent:
     """Takes what wrappers send, as the agent's socket does."""
 
@@ -58,13 +63,12 @@ class FakeAgent:
         return {"MPIBOOT_LINK": self.path}
 
     def heard(self) -> list[dict[str, Any]]:
-        """Take all that one wrapper sends, to its end; each message tells a time of this minute."""
+        """Take all that one wrapper sends, to its end; the times must be now, and are left out."""
         link, _ = self._server.accept()
         with link, link.makefile("rb") as lines:
-            found = [json.loads(line) for line in lines]
-        now = time.time_ns() / 1e9
-        assert all(abs(one.pop("at_ms") / 1000 - now) < 60 for one in found)
-        return found
+            reports = [json.loads(line) for line in lines]
+        assert all(abs(report.pop("time_ms") / 1000 - wall_s()) < 30 for report in reports)
+        return reports
 
     def close(self) -> None:
         self._server.close()
@@ -220,7 +224,7 @@ OWN_GROUP = ("setsid",) if shutil.which("setsid") else ()
 def test_each_signal_to_the_group_is_delivered_once(running: Running) -> None:
     """The wrapper survives what mpirun sends; the program gets it once, in a group of its own too."""
     names = ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT", "SIGCONT", "SIGTSTP"]
-    for name in names:
+    for name in names * 3:  # a second delivery may hide in the first, but not each time
         os.killpg(running.popen.pid, getattr(signal, name))
         assert running.lines.readline().decode() == f"{name}\n"
     assert running.popen.poll() is None
@@ -361,7 +365,7 @@ def test_program_of_another_mpi_is_ended(tmp_path: Path, agent: FakeAgent, name:
 
 def test_child_that_ignores_term_is_killed(tmp_path: Path) -> None:
     """It may be a child of the program that has the other MPI; what ignores TERM is killed."""
-    inner = " ".join(f"'{word}'" for word in mapping(tmp_path, "libmpi.so.40", 30))
+    inner = shlex.join(mapping(tmp_path, "libmpi.so.40", 30))
     begun = time.monotonic()
     done = run("sh", "-c", f"trap '' TERM; {inner} & wait; wait", mpi="mpich")
     assert done.returncode == 78
@@ -440,13 +444,27 @@ def test_terminal_for_a_terminal() -> None:
     assert stream(read(done.stderr), "o") == b"a\nb\tc\r\n"
 
 
-def test_each_frame_is_read_whole() -> None:
-    """A reader that takes 4 KiB at a time, as MPI's daemons do, never gets a part of a frame."""
+@pytest.mark.parametrize("before", [b"", b"full" * 2048], ids=["narrow", "wide"])
+def test_each_frame_is_read_whole(before: bytes) -> None:
+    """A reader that takes 4 KiB at a time, as MPI's daemons do, never gets a part of a frame.
+
+    A pipe that holds something already cannot be made narrow.
+    """
     program = "import os\nfor n in range(400): os.write(1 + n % 2, b'x' * (n * 7) + b'\\n')"
+    reading, writing = os.pipe()
+    os.write(writing, before)
     argv = command(sys.executable, "-c", program, out="nonce")
-    with subprocess.Popen(argv, stderr=subprocess.PIPE, bufsize=0) as popen:
-        assert popen.stderr is not None
-        while chunk := os.read(popen.stderr.fileno(), 4096):
+    with (
+        subprocess.Popen(argv, stderr=writing) as popen,
+        os.fdopen(reading, "rb", buffering=0) as pipe,
+    ):
+        os.close(writing)
+        children = Path(f"/proc/{popen.pid}/task/{popen.pid}/children")
+        while before and not children.read_text() and popen.poll() is None:
+            pass  # the wrapper has looked at the pipe once the program runs
+        while before:
+            before = before[len(pipe.read(4096)) :]
+        while chunk := pipe.read(4096):
             assert read(chunk)
             time.sleep(0.0005)
 
@@ -457,8 +475,7 @@ def test_grandchild_does_not_hold_the_rank() -> None:
     done = run("sh", "-c", "(sleep 0.05; echo late; exec sleep 5) & echo first", out="nonce")
     assert stream(read(done.stderr), "o") == b"first\nlate\n"
     assert 0.2 <= time.monotonic() - begun < 2
-    noisy = "(while :; do echo noise; done) & echo first"
-    assert run("timeout", "5", "sh", "-c", noisy, out="nonce").returncode == 0
+    assert run("sh", "-c", "yes & yes >&2 & echo first", out="nonce").returncode == 0
     assert time.monotonic() - begun < 4
 
 

@@ -72,7 +72,6 @@ def test_the_users_word_replaces_a_default() -> None:
     """A variable is never given twice, and one that is not set is not given at all."""
     got = exported(("NCCL_DEBUG=TRACE", "FOO", "BAR", "PYTHONUNBUFFERED="), {"FOO": "1"})
     assert got == {"NCCL_DEBUG": "TRACE", "FOO": None, "PYTHONUNBUFFERED": ""}
-    assert passenv.unset_names(("FOO", "BAR", "B=1"), {"FOO": "1"}) == ["BAR"]
 
 
 def test_a_workers_own_path_stays() -> None:

@@ -5,6 +5,7 @@ Else each rank is the only one of a job of its own: `rank 0 of 1`, and exit 0.
 
 from __future__ import annotations
 
+import os
 import time
 
 from mpiboot.link.wrap.errors import CannotRunError
@@ -68,8 +69,13 @@ class Libraries:
 def descendants(pid: int) -> list[int]:
     """Return the process ids of children and their children."""
     children: list[int] = []
-    for line in _read(f"/proc/{pid}/task/{pid}/children"):
-        children += [int(word) for word in line.split()]
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # each has the children that it made itself
+    except OSError:
+        threads = []
+    for thread in threads:
+        for line in _read(f"/proc/{pid}/task/{thread}/children"):
+            children += [int(word) for word in line.split()]
     return children + [grand for child in children for grand in descendants(child)]
 
 

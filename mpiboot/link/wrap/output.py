@@ -181,8 +181,11 @@ class Output:
 
 
 def _terminal() -> tuple[int, int]:
-    """Make a terminal that changes nothing of what is written."""
-    ours, program = os.openpty()
+    """Make a terminal that changes nothing of what is written; a pipe where none can be made."""
+    try:
+        ours, program = os.openpty()
+    except OSError:
+        return os.pipe2(os.O_CLOEXEC)
     attributes = termios.tcgetattr(program)
     attributes[1] &= ~termios.OPOST
     attributes[3] &= ~termios.ECHO

@@ -75,13 +75,8 @@ class Report:
             self._path = b""
         if self._socket is None:
             return
-        head: dict[str, int | str] = {
-            "v": _VERSION,
-            "kind": "rank",
-            "rank": self.rank,
-            "at_ms": time.time_ns() // 1_000_000,
-        }
-        line = compact.write({**head, **body})
+        head: dict[str, int | str] = {"v": _VERSION, "kind": "rank", "rank": self.rank}
+        line = compact.write({**head, **body, "time_ms": time.time_ns() // 1_000_000})
         try:
             self._socket.send(line.encode() + b"\n")
         except OSError:

@@ -54,11 +54,11 @@ class Program:
     ) -> None:
         self.wakeup, wakeup = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         told, tell = os.pipe2(os.O_CLOEXEC)
-        former = {number: _signal.getsignal(number) for number in (*FORWARDED, _signal.SIGCHLD)}
         set_death_signal = _death_signal()
         wrapper = os.getpid()
         mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
-        self.pid = os.fork()
+        former = _listen()
+        self.pid = _fork()
         if self.pid == 0:
             try:
                 set_death_signal()
@@ -68,20 +68,13 @@ class Program:
             finally:
                 os._exit(127)
         os.close(tell)
-        self._listen(former, wakeup)
+        _signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, _signal.valid_signals() - set(former))
         fault = os.read(told, 4096 + 16)
         os.close(told)
         if fault:
             os.waitpid(self.pid, 0)
             raise _explain(argv[0], fault)
-
-    def _listen(self, former: dict[int, object], wakeup: int) -> None:
-        """Survive the signals that a rank may get, and wake up at each."""
-        _signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
-        for number in former:
-            _signal.signal(number, lambda *_: None)
-        others = _signal.valid_signals() - set(former)
-        _signal.pthread_sigmask(_signal.SIG_SETMASK, others)
 
     def forward(self, number: int) -> None:
         """Hand a signal on to a program that has left our process group, as `timeout` does."""
@@ -125,6 +118,26 @@ def _death_signal() -> Callable[[], object]:
         return lambda: None
     prctl = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")  # type: ignore[arg-type]
     return lambda: _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, int(_signal.SIGKILL), 0, 0, 0))
+
+
+def _listen() -> dict[int, object]:
+    """Get ready to survive what a rank may be sent; return what would have happened instead.
+
+    Before the fork: where SIGCHLD was ignored, the end of a child would go by unseen.
+    """
+    former = {number: _signal.getsignal(number) for number in (*FORWARDED, _signal.SIGCHLD)}
+    for number in former:
+        _signal.signal(number, lambda *_: None)
+    return former
+
+
+def _fork() -> int:
+    try:
+        return os.fork()
+    except OSError as fault:
+        reason = os.strerror(fault.errno or 0).lower()
+        text = f"no process can be made for it: {reason}; raise the limit of processes or of memory"
+        raise CannotRunError(126, "not executable", text) from None
 
 
 def _restore(former: dict[int, object], mask: set[int]) -> None:
