@@ -155,3 +155,97 @@ def test_horovodrun_fails_by_itself_on_openmpi5(box: Box) -> None:
     command = ("env", "MPIBOOT_SHIMS=off", "horovodrun", "-np", "2", "--mpi", "python3", TRAIN)
     done = launch(box, "horovod-openmpi5", *command)
     assert done.returncode != 0
+
+
+BLOCKED = {
+    "defaultAction": "SCMP_ACT_ALLOW",
+    "syscalls": [
+        {
+            "names": ["process_vm_readv", "process_vm_writev"],
+            "action": "SCMP_ACT_ERRNO",
+            "errnoRet": 1,
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("blocked", [True, False], ids=["blocked", "allowed"])
+@pytest.mark.parametrize("stack", ["openmpi4", "openmpi5"])
+def test_net_06_memory_that_ranks_may_not_read(
+    box: Box, stack: str, tmp_path: Path, *, blocked: bool
+) -> None:
+    """Where seccomp forbids it, Open MPI is told so and says nothing; where not, it is left alone."""
+    profile = tmp_path / "seccomp.json"
+    profile.write_text(json.dumps(BLOCKED))
+    options = [*MOUNT, "--security-opt", f"seccomp={profile}"] if blocked else [*MOUNT]
+    if not blocked:
+        options += ["--cap-add", "SYS_PTRACE"]
+    box.start("w1", "worker", image=image(stack, "-test"), options=options)
+    done = launch(
+        box, stack, "python3", "/programs/exchange.py", "4000000",
+        hosts=("--hosts", "w1:2"), options=("--log-level", "debug"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("right") == 2
+    assert "Read -1" not in done.stderr
+    told = "btl_vader_single_copy_mechanism none" in done.stderr
+    assert told == (blocked and stack == "openmpi4")
+
+
+@pytest.mark.parametrize("stack", ["openmpi4", "openmpi5", "mpich", "intelmpi"])
+def test_res_03_fewer_cpus_than_ranks(box: Box, stack: str) -> None:
+    """Four ranks on half a CPU: waiting ones let others run, and the log tells so."""
+    options = [*MOUNT, "--cpus", "0.5"]
+    box.start("w1", "worker", image=image(stack, "-test"), options=options)
+    done = launch(
+        box, stack, "python3", "/programs/barriers.py", "200", hosts=("--hosts", "w1:4"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "w1 has 0.5 CPUs for 4 slots: waiting ranks let others run" in done.stderr
+    seconds = float(done.stdout.split()[-1])
+    assert seconds < 4.0
+
+
+def test_res_03_enough_cpus(box: Box) -> None:
+    """With a CPU for each rank nothing is set, for to yield costs time."""
+    box.start("w1", "worker", image=image("openmpi4", "-test"), options=[*MOUNT, "--cpus", "2"])
+    done = launch(
+        box, "openmpi4", "python3", "/programs/barriers.py", "10",
+        hosts=("--hosts", "w1:2"), options=("--log-level", "debug"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "mpi_yield_when_idle" not in done.stderr
+
+
+@pytest.mark.parametrize("stack", ["openmpi4", "openmpi5"])
+def test_res_05_binding(box: Box, stack: str) -> None:
+    """By default nothing is bound and nothing complains; a user's --bind-to is given once."""
+    workers(box, stack, "--retry-grace", "60")
+    done = launch(box, stack, "true", options=("--log-level", "debug", "--bind-to", "core"))
+    assert done.returncode == 0, done.stderr
+    assert "--bind-to core" in done.stderr
+    assert "--bind-to none" not in done.stderr
+    assert "failed to bind" not in done.stderr
+
+
+@pytest.mark.parametrize("stack", ["openmpi4", "openmpi5"])
+def test_netpipe(box: Box, stack: str) -> None:
+    """NetPIPE measures between two containers up to 64 KiB, 81 sizes."""
+    workers(box, stack)
+    done = launch(box, stack, "NPopenmpi", "-u", "65536", "-n", "20", options=("--wdir", "/tmp"))
+    assert done.returncode == 0, done.stderr
+    lines = re.findall(r"^ *(\d+): +\d+ bytes +\d+ times", done.stderr + done.stdout, re.MULTILINE)
+    assert int(lines[-1]) >= 80
+
+
+def test_hpcc_on_openmpi5(box: Box) -> None:
+    """HPCC's own checks pass between two containers on Open MPI 5, as they do on 4."""
+    prepare = (
+        "mkdir -p /tmp/h && cd /tmp/h && sed -e '6s,.*,200 Ns,;11s,.*,1 Ps,;12s,.*,2 Qs,'"
+        " -e 's/^1200 10000 30000/200/' /usr/share/doc/hpcc/examples/_hpccinf.txt > hpccinf.txt"
+    )
+    show = "[ $OMPI_COMM_WORLD_RANK != 0 ] || grep -E '^(Success|CommWorldProcs)=' hpccoutf.txt"
+    workers(box, "openmpi5")
+    done = launch(box, "openmpi5", "sh", "-c", f"{prepare} && hpcc || exit 1; {show}")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["CommWorldProcs=2", "Success=1"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import shutil
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpiboot.local.cluster import Bind
-from tests.helpers.agents import PYTHON, Agents, program
+from tests.helpers.agents import MPIBOOT, PYTHON, Agents, program
 from tests.helpers.mpis import MPIS, OPENMPI4, Mpi
 from tests.process.test_every_mpi import launch
 
@@ -187,3 +189,78 @@ def test_name_02_full_names_only(agents: Agents, mpi: Mpi) -> None:
     assert launcher.wait() == 0
     agents.assert_global()
     assert sorted(launcher.out.decode().splitlines()) == ["OK 0/2 pod-0", "OK 1/2 pod-1"]
+
+
+def unshared(number: int, interface: str = "") -> tuple[str, ...]:
+    """Start a worker in a pod that has a second network which leads nowhere, as a CNI's bridge."""
+    rename = (
+        f"ip link set eth0 down; ip link set eth0 name {interface}; ip link set {interface} up; "
+    )
+    script = (
+        "ip link add cni0 type veth peer name cni0-p; ip link set cni0-p up; ip link set cni0 up; "
+        f"ip address add 10.99.0.{number}/16 dev cni0; {rename if interface else ''}"
+    )
+    return ("sh", "-c", f'{script} exec "$@"', "sh", *MPIBOOT)
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_net_01_networks_that_are_not_shared(agents: Agents, mpi: Mpi) -> None:
+    """Each worker is on a second network that leads nowhere; the shared one is found and logged."""
+    mpi.need()
+    for number in (1, 2):
+        agents.worker(f"w{number}", agent=unshared(number), **mpi.pod)
+    launcher = launch(agents, mpi, *mpi.python_program("ring.py"))
+    assert launcher.wait(30) == 0
+    agents.assert_global()
+    assert sorted(launcher.out.decode().splitlines()) == ["OK 0/2 w1", "OK 1/2 w2"]
+    assert re.search(r"network 10\.77\.0\.0/\d+ .*the hosts reach each other on it", launcher.log)
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_net_05_interfaces_that_are_called_differently(
+    agents: Agents, mpi: Mpi, tmp_path: Path
+) -> None:
+    """Each rank's variables name the interface of its own host that is on the job's network."""
+    mpi.need()
+    agents.worker("w1", agent=unshared(1), **mpi.pod)
+    agents.worker("w2", agent=unshared(2, "net1"), **mpi.pod)
+    launcher = launch(agents, mpi, *mpi.python_program("showenv.py", str(tmp_path)))
+    assert launcher.wait(30) == 0
+    agents.assert_global()
+    for host, interface in (("w1", "eth0"), ("w2", "net1")):
+        found = json.loads((tmp_path / host).read_text())
+        for name in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "HOROVOD_GLOO_IFACE"):
+            assert base64.b64decode(found[name]).decode().lstrip("=") == interface
+
+
+def test_net_01_the_users_interface_wins(agents: Agents) -> None:
+    """A network that a host does not have is refused, with what it has; one that all have is used."""
+    for number in (1, 2):
+        agents.worker(f"w{number}", agent=unshared(number))
+    refused = launch(agents, OPENMPI4, "true", options=("--interface", "ib0"), name="refused")
+    assert refused.wait() == 78
+    assert re.search(r"no interface ib0; it has .*eth0 10\.77", refused.log)
+    agents.assert_global()
+
+
+def test_unlike_mpis_are_refused(agents: Agents) -> None:
+    """A worker with another MPI, or another major of it, ends the launch with 78 and the table."""
+    OPENMPI5.need()
+    agents.worker("w1")
+    agents.worker("w2", **OPENMPI5.pod)
+    launcher = agents.launcher("true", hosts="w1:1,w2:1")
+    assert launcher.wait() == 78
+    assert "launcher and workers have different MPIs" in launcher.log
+    assert re.search(r"w2 +Open MPI 5\.0\.11 +/", launcher.log)
+    agents.assert_global()
+
+
+def test_unlike_paths_are_told_where_the_prefix_decides(agents: Agents) -> None:
+    """An mpirun that is called by its path starts that path's daemon: another PATH is told only."""
+    MPICH.need()
+    agents.worker("w1", **MPICH.pod)
+    agents.worker("w2")
+    launcher = launch(agents, MPICH, *MPICH.python_program("ring.py"))
+    assert launcher.wait() == 0
+    assert "w2 has Open MPI 4" in launcher.log
+    agents.assert_global()
