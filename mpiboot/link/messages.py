@@ -94,7 +94,7 @@ def read_over(message: Message) -> Over | None:
     return Over(code=code, final=final, ran=ran)
 
 
-_OF_RANK = ("rank", "size", "pid", "event", "code", "signal", "why", "text", "time_ms")
+_OF_RANK = ("rank", "size", "pid", "event", "code", "signal", "why", "text", "count", "time_ms")
 
 
 def rank_message(body: Mapping[str, object]) -> Message:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from mpiboot.link.wrap.output import Output
 
+_WINDOW = 65536  # bytes of a rank's output that are kept until they have come
+
 
 def main() -> NoReturn:
     """Run the program and end as it did."""
@@ -41,7 +43,7 @@ def main() -> NoReturn:
             from mpiboot.link.wrap import input  # noqa: A004 - most ranks need none
 
             input.take(link, options.stdin)
-        output = frames(options.nonce, rank)
+        output = frames(options.nonce, report, b"PRTE_LAUNCHED" in env)
         argv = [os.fsencode(word) for word in sys.argv[2:]]
         program = Program(argv, env, output.ends if output is not None else None)
         report.started(program.pid)
@@ -51,8 +53,6 @@ def main() -> NoReturn:
     except CannotRunError as fault:
         report.failed(fault)
         ending.end(fault.code, 0, pmi)
-    if output is not None:
-        report.wait_until_shown()
     code, number = ending.read(status)
     report.ended(code, number)
     ending.end(code, number, pmi)
@@ -68,13 +68,19 @@ def place(env: dict[bytes, bytes]) -> tuple[int, int]:
     return -1, -1
 
 
-def frames(nonce: str, rank: int) -> Output | None:
-    """Let the program's output go through us, if that is wanted."""
+def frames(nonce: str, report: Report, careless: bool) -> Output | None:
+    """Let the program's output go through us, if that is wanted.
+
+    Args:
+        nonce: mark of the frames; empty: it is not wanted.
+        report: the way to the launcher.
+        careless: whether mpirun loses output that comes too fast.
+    """
     if not nonce:
         return None
     from mpiboot.link.wrap.output import Output
 
-    return Output(nonce, rank)
+    return Output(nonce, report.rank, report.shown, _WINDOW if careless else 0)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ FAMILY = hydra.FAMILY
 PROGRAM = hydra.PROGRAM  # its mpirun is a script that dies of a signal and leaves the job running
 DAEMONS = ("hydra_pmi_proxy", "hydra_bstrap_proxy")
 LOSES_STDIN = False
+SPOILS_STDOUT = False
 DIES_OF_SIGPIPE = True
 SITE_FILES = ()
 

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 
 from mpiboot.mpi import hydra
-from mpiboot.mpi.protocol import Invocation, Request, Variable, Words
+from mpiboot.mpi.protocol import Export, Invocation, Request, Variable, Words
 
 NAME = "MPICH"
 FAMILY = hydra.FAMILY
 PROGRAM = hydra.PROGRAM
 DAEMONS = ("hydra_pmi_proxy",)
 LOSES_STDIN = True
+SPOILS_STDOUT = False
 DIES_OF_SIGPIPE = False
 SITE_FILES = ()
 
@@ -66,11 +67,17 @@ def invocation(request: Request) -> Invocation:
         words.append(Words(words=("-prepend-rank",), reason="yours"))
     if request.wdir:
         words.append(Words(words=("-wdir", request.wdir), reason="yours"))
-    words += hydra.environment(request.exports, request.environ)
+    words += hydra.environment([*request.exports, *_yielding(request)], request.environ)
     if request.mpirun_args:
         words.append(Words(words=tuple(request.mpirun_args), reason="yours"))
     words.append(Words(words=tuple(request.command), reason="the job"))
     return Invocation(words=tuple(words), variables=tuple(_variables(request)))
+
+
+def _yielding(request: Request) -> Iterator[Export]:
+    if request.busy and "MPIR_CVAR_ENABLE_HEAVY_YIELD" not in request.environ:
+        reason = "a worker has fewer CPUs than ranks: waiting ranks let others run"
+        yield Export(name="MPIR_CVAR_ENABLE_HEAVY_YIELD", value="1", reason=reason)
 
 
 def _variables(request: Request) -> Iterator[Variable]:

@@ -19,6 +19,7 @@ FAMILY = openmpi.FAMILY
 PROGRAM = "mpirun"
 DAEMONS = ("prted",)
 LOSES_STDIN = True
+SPOILS_STDOUT = True
 DIES_OF_SIGPIPE = False
 SITE_FILES = openmpi.SITE_FILES
 

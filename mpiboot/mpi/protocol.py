@@ -156,6 +156,10 @@ class Dialect(Protocol):
         """Whether what a rank on another host should read from stdin is lost."""
 
     @property
+    def SPOILS_STDOUT(self) -> bool:  # noqa: N802 - a module constant
+        """Whether it makes its stdout non-blocking, for all who share it, and may lose output then."""
+
+    @property
     def DIES_OF_SIGPIPE(self) -> bool:  # noqa: N802 - a module constant
         """Whether it dies, with 141, of a daemon that has gone, instead of telling what happened."""
 

@@ -9,9 +9,10 @@ _START = b"\x1e"
 _END = b"\x1d\n"
 _ESCAPED = {b"\x1be": b"\x1b", b"\x1bn": b"\n", b"\x1b0": b"\0"}
 _ESCAPE = re.compile(rb"\x1b[en0]")
-_LONGEST_HEADER = 96
+_LONGEST_HEADER = 160
 _LONGEST_PAYLOAD = 4096
 _LONGEST_LINE = 1 << 20
+_MOST_EARLY = 4096
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,16 @@ class Record:
         stream: `o` for stdout, `e` for stderr, `z` when nothing more comes of either.
         time_ms: when it came, since 1970, by the clock of the rank's host.
         data: what it wrote.
+        run: which run of a rank of this number: a script may start several.
+        serial: which piece of that run; a mark has that of the last piece before it.
     """
 
     rank: int
     stream: str
     time_ms: int
     data: bytes
+    run: int = 0
+    serial: int = 0
 
 
 class Frames:
@@ -48,7 +53,8 @@ class Frames:
     def __init__(self, nonce: str) -> None:
         self._mark = _START + nonce.encode() + b" "
         self._header = re.compile(
-            re.escape(self._mark) + rb"(-?\d{1,10}) ([oez]) (\d{1,15}) (\d{1,4})\x1f"
+            re.escape(self._mark)
+            + rb"(-?\d{1,10}) ([oez]) (\d{1,15}) (\d{1,12}) (\d{1,15}) (\d{1,4})\x1f"
         )
         self._buffer = bytearray()
 
@@ -89,7 +95,7 @@ class Frames:
             rest = bytes(self._buffer[at : at + _LONGEST_HEADER])
             begun = self._mark.startswith(rest[: len(self._mark)]) and b"\x1f" not in rest
             return None, at + (_LONGEST_HEADER if begun else 0)
-        rank, stream, time_ms, size = header.groups()
+        rank, stream, run, serial, time_ms, size = header.groups()
         end = header.end() + int(size)
         mark = self._buffer[end : end + len(_END)]
         if int(size) > _LONGEST_PAYLOAD or not _END.startswith(mark):
@@ -99,7 +105,10 @@ class Frames:
         data = _ESCAPE.sub(
             lambda found: _ESCAPED[found.group()], bytes(self._buffer[header.end() : end])
         )
-        return Record(int(rank), stream.decode(), int(time_ms), data), end + len(_END)
+        record = Record(
+            int(rank), stream.decode(), int(time_ms), data, run=int(run), serial=int(serial)
+        )
+        return record, end + len(_END)
 
     def _text(self, start: int, end: int) -> list[Text | Record]:
         return [Text(bytes(self._buffer[start:end]))] if end > start else []
@@ -139,3 +148,43 @@ class Lines:
         ]
         self._parts.clear()
         return left
+
+
+class Order:
+    """Put pieces in their order: some come twice, for they may get lost and are sent again."""
+
+    def __init__(self) -> None:
+        self._next: dict[tuple[int, int], int] = {}
+        self._early: dict[tuple[int, int], dict[int, Record]] = {}
+
+    def add(self, record: Record) -> list[Record]:
+        """Return the pieces whose turn it is now."""
+        key = record.rank, record.run
+        if record.rank < 0:
+            return [record]  # nobody knows whose it is: it has no order
+        early = self._early.setdefault(key, {})
+        if record.serial >= self._next.get(key, 1):
+            early[record.serial] = record
+        due = []
+        while (serial := self._next.get(key, 1)) in early:
+            due.append(early.pop(serial))
+            self._next[key] = serial + 1
+        if len(early) > _MOST_EARLY:  # what is missing will not come any more
+            due += self._give_up(key)
+        return due
+
+    def count(self, mark: Record) -> int:
+        """Return how many pieces of a mark's run have come without a gap."""
+        return self._next.get((mark.rank, mark.run), 1) - 1
+
+    def end(self) -> list[Record]:
+        """Return what waited in vain for the pieces before it."""
+        return [record for key in self._early for record in self._give_up(key)]
+
+    def _give_up(self, key: tuple[int, int]) -> list[Record]:
+        early = self._early[key]
+        found = [early[serial] for serial in sorted(early)]
+        if found:
+            self._next[key] = found[-1].serial + 1
+        early.clear()
+        return found

@@ -99,6 +99,7 @@ class LaunchPlan:
         told: those of them that the log shows at once.
         wrapper: what each rank is started through; None: nothing.
         own: whether the job's command starts mpirun itself.
+        pipe_stdout: whether mpirun gets a stdout of its own.
         ignore_sigpipe: whether mpirun dies where it should not, unless it ignores this signal.
     """
 
@@ -111,6 +112,7 @@ class LaunchPlan:
     told: tuple[str, ...]
     wrapper: Wrapper | None
     own: bool = False
+    pipe_stdout: bool = False
     ignore_sigpipe: bool = False
 
     @property
@@ -198,6 +200,7 @@ def prepare(
         notes=tuple(notes + ([unwrapped] if unwrapped else [])),
         told=tuple(told),
         wrapper=wrapper,
+        pipe_stdout=dialect.SPOILS_STDOUT,
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
     )
 

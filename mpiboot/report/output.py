@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections import OrderedDict
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import IO
 
 from mpiboot.errors import ConfigError
-from mpiboot.plan.frames import Frames, Lines, Record, Text
+from mpiboot.plan.frames import Frames, Lines, Order, Record, Text
+from mpiboot.runtime.streams import write
 
 _OPEN = 64  # files that are open at a time: a job may have more ranks than we may have descriptors
 _TARGETS = {"o": 1, "e": 2}
@@ -27,7 +27,7 @@ class Output:
         stamp: whether each line gets its time.
         directory: where each rank's output goes beside the screen; empty: nowhere.
         log: gets what the screen gets; None: nothing does.
-        on_end: is told of each rank of which nothing more comes.
+        on_mark: is told, where a rank asks for it, how many of its pieces have come.
 
     Raises:
         ConfigError: the directory cannot be written.
@@ -41,15 +41,16 @@ class Output:
         stamp: bool,
         directory: str,
         log: IO[bytes] | None,
-        on_end: Callable[[int], None],
+        on_mark: Callable[[int, int], None],
     ) -> None:
         self._frames = Frames(nonce)
+        self._order = Order()
         self._lines = Lines()
         self._tag = tag
         self._stamp = stamp
         self._directory = Path(directory) if directory else None
         self._log = log
-        self._on_end = on_end
+        self._on_mark = on_mark
         self._files: OrderedDict[Path, IO[bytes]] = OrderedDict()
         self._begun: set[Path] = set()
         if self._directory is not None:
@@ -71,6 +72,8 @@ class Output:
     def end(self) -> bytes:
         """Show what is left, half lines too; return what was mpirun's own."""
         rest = self._take(self._frames.end())
+        for piece in self._order.end():
+            self._accept(piece)
         for line in self._lines.end():
             self._show(line)
         for file in self._files.values():
@@ -85,13 +88,17 @@ class Output:
                 own += piece.data
                 continue
             if piece.stream == "z":
-                self._on_end(piece.rank)
+                self._on_mark(piece.rank, self._order.count(piece))
                 continue
-            if self._directory is not None:
-                self._keep(self._directory, piece)
-            for line in self._lines.add(piece):
-                self._show(line)
+            for one in self._order.add(piece):
+                self._accept(one)
         return bytes(own)
+
+    def _accept(self, piece: Record) -> None:
+        if self._directory is not None:
+            self._keep(self._directory, piece)
+        for line in self._lines.add(piece):
+            self._show(line)
 
     def _show(self, line: Record) -> None:
         text = line.data
@@ -104,7 +111,8 @@ class Output:
         if self._log is not None:
             with contextlib.suppress(OSError, ValueError):
                 self._log.write(text)
-        write(_TARGETS[line.stream], text)
+        with contextlib.suppress(OSError):  # nobody reads our output any more; the job goes on
+            write(_TARGETS[line.stream], text)
 
     def _keep(self, directory: Path, piece: Record) -> None:
         """Append to the rank's own file; one that cannot be written any more loses its text only."""
@@ -122,10 +130,3 @@ class Output:
 def _stamp(time_ms: int) -> str:
     at = datetime.fromtimestamp(time_ms / 1000, tz=timezone.utc)
     return f"{at:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
-
-
-def write(target: int, text: bytes) -> None:
-    """Write all of it; where nobody reads our output any more the job goes on."""
-    with contextlib.suppress(OSError):
-        while text:
-            text = text[os.write(target, text) :]

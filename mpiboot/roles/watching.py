@@ -147,7 +147,7 @@ class Watch:
             name="mpirun",
             env=plan.environ,
             stdin=None if self._feeder is None else DEVNULL,
-            stdout=PIPE if self._log is not None else None,
+            stdout=PIPE if self._log is not None or plan.pipe_stdout else None,
             stderr=PIPE,
             ignore_sigpipe=plan.ignore_sigpipe,
         )
@@ -179,16 +179,16 @@ class Watch:
             stamp=settings.timestamp_output,
             directory=settings.output_dir,
             log=self._log,
-            on_end=self._rank_is_shown,
+            on_mark=self._rank_is_shown,
         )
 
-    def _rank_is_shown(self, rank: int) -> None:
-        self._loop.call_soon_threadsafe(self._shown, rank)
+    def _rank_is_shown(self, rank: int, count: int) -> None:
+        self._loop.call_soon_threadsafe(self._shown, rank, count)
 
-    def _shown(self, rank: int) -> None:
-        """Tell a rank's wrapper that all its output has come; where it is, not all of us know."""
+    def _shown(self, rank: int, count: int) -> None:
+        """Tell a rank's wrapper how much has come; where it is, not all of us know."""
         host = self.book.ranks().started.get(rank)
-        message = Message(kind=messages.RANK, body={"rank": rank, "event": "shown"})
+        message = messages.rank_message({"rank": rank, "event": "shown", "count": count})
         for lease in [self._leases[host]] if host in self._leases else self._leases.values():
             lease.send(message)
         self._tell_own(message)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import select
 import threading
 import time
 from collections import deque
 from typing import IO, Protocol
 
 _CHUNK = 65536
+_PIPE = 1 << 20  # as much as the kernel lets everybody have
 
 
 class Tail:
@@ -35,6 +38,23 @@ class Tail:
     def text(self) -> str:
         """The end of the stream as text; bytes that are not UTF-8 are replaced."""
         return b"".join(self._chunks)[-self._limit :].decode(errors="replace")
+
+
+def write(fd: int, data: bytes) -> None:
+    """Write all of it, also where somebody made the descriptor non-blocking.
+
+    Open MPI 5 does that to its stdout, which is ours, too.
+
+    Raises:
+        OSError: nobody reads any more.
+    """
+    while data:
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:
+            room = select.poll()
+            room.register(fd, select.POLLOUT)
+            room.poll()
 
 
 class Sieve(Protocol):
@@ -69,6 +89,9 @@ class Copier(threading.Thread):
         self._copy = copy
         self.tail = Tail()
         self.heard_at = 0.0
+        # Some mpiruns lose or mix output when they have to wait for us.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(source.fileno(), fcntl.F_SETPIPE_SZ, _PIPE)
 
     def run(self) -> None:
         """Copy until the last writer has closed the pipe."""
@@ -92,8 +115,7 @@ class Copier(threading.Thread):
 
     def _pass_on(self, chunk: bytes) -> None:
         try:
-            while chunk:
-                chunk = chunk[os.write(self._target, chunk) :]
+            write(self._target, chunk)
         except OSError:
             # Nobody reads our output any more; the job goes on, and its end is still seen.
             self._target = os.open(os.devnull, os.O_WRONLY)

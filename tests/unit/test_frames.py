@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mpiboot.link.wrap.output import PAYLOAD, frame
 from mpiboot.link.wrap.pipe import LARGEST
-from mpiboot.plan.frames import Frames, Lines, Record, Text
+from mpiboot.plan.frames import Frames, Lines, Order, Record, Text
 
 NONCE = "5f3c9a"
 RANKS = st.integers(-1, 3)
@@ -24,13 +24,17 @@ BYTES = st.lists(
     ),
     max_size=8,
 ).map(b"".join)
-RECORDS = st.builds(Record, RANKS, STREAMS, st.integers(0, 2**45), BYTES)
+RECORDS = st.builds(
+    Record, RANKS, STREAMS, st.integers(0, 2**45), BYTES,
+    run=st.integers(0, 2**45), serial=st.integers(0, 2**38),
+)  # fmt: skip
 # mpirun's own words may be anything but our mark.
 TEXTS = st.builds(Text, BYTES.map(lambda data: data.replace(NONCE.encode(), b"")))
 
 
 def written(record: Record) -> bytes:
-    return frame(NONCE.encode(), record.rank, record.stream.encode(), record.time_ms, record.data)
+    place = record.run, record.serial, record.time_ms
+    return frame(NONCE.encode(), record.rank, record.stream.encode(), place, record.data)
 
 
 def read(chunks: list[bytes]) -> list[Text | Record]:
@@ -103,7 +107,7 @@ def test_memory_is_bounded() -> None:
 
 def test_frames_are_written_whole() -> None:
     """The longest frame is one that a pipe takes in one piece."""
-    longest = frame(b"n" * 32, 2**31 - 1, b"o", 2**43, b"x" * PAYLOAD)
+    longest = frame(b"n" * 32, 2**31 - 1, b"o", (2**43, 2**38, 2**43), b"x" * PAYLOAD)
     assert len(longest) <= LARGEST
     assert b"\0" not in longest
 
@@ -150,3 +154,27 @@ def test_endless_line_comes_in_pieces() -> None:
     found = [line for _ in range(1000) for line in lines.add(piece)]
     assert 2 <= len(found) <= 4
     assert sum(len(line.data) for line in found + lines.end()) == 4_000_000
+
+
+@given(st.permutations(range(1, 12)), st.lists(st.integers(1, 11), max_size=10))
+def test_pieces_that_come_twice_or_late_come_once_and_in_order(
+    order: list[int], again: list[int]
+) -> None:
+    """However they arrive, each piece of a run is given out once, after all before it."""
+    pieces = Order()
+    found = []
+    for serial in [*order, *again]:
+        found += pieces.add(Record(1, "o", 0, b"", run=7, serial=serial))
+    assert [one.serial for one in found] == list(range(1, 12))
+    assert pieces.count(Record(1, "z", 0, b"", run=7, serial=11)) == 11
+    assert pieces.end() == []
+
+
+def test_a_piece_that_never_comes_does_not_hold_the_others_for_ever() -> None:
+    """At the end all that came is given out; another run of the rank begins anew."""
+    pieces = Order()
+    assert pieces.add(Record(0, "o", 0, b"b", run=1, serial=2)) == []
+    assert pieces.count(Record(0, "z", 0, b"", run=1, serial=2)) == 0
+    (second,) = pieces.add(Record(0, "o", 0, b"a", run=2, serial=1))
+    assert second.data == b"a"
+    assert [one.data for one in pieces.end()] == [b"b"]

@@ -9,24 +9,40 @@ import time
 from mpiboot.link.wrap.pipe import LARGEST, Pipe
 from mpiboot.link.wrap.ready import wait
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _CHUNK = 65536
 _LINE_S = 0.1  # half a line waits so long for its rest
 _HELD_S = 0.5  # and so long if it grows all the time
 _GRANDCHILDREN_S = 0.2
 _READ_S = 1.0
 _LAST_BYTES = 1 << 20  # what pipe or terminal can hold when the program ends, and more
-_HEADER = 96
+_HEADER = 128
+_TRIES = 40
+_ANSWER_S = 0.5
+_LAST_ANSWER_S = 5.0
 PAYLOAD = LARGEST - _HEADER
 
 
-def frame(nonce: bytes, rank: int, stream: bytes, time_ms: int, payload: bytes) -> bytes:
-    r"""Wrap a payload: `RS nonce rank stream time length US payload GS LF`.
+def frame(
+    nonce: bytes, rank: int, stream: bytes, place: tuple[int, int, int], data: bytes
+) -> bytes:
+    r"""Wrap a piece of output: `RS nonce rank stream run serial time length US payload GS LF`.
 
     The three separators and the nonce together are in no text of mpirun's own. A frame is one line:
     Open MPI 5 passes output on line by line, and lines of other ranks may come between two of them.
+
+    Args:
+        nonce: of the job.
+        rank: whose output it is.
+        stream: `o`, `e`, or `z` for a mark, whose serial is that of the last piece before it.
+        place: which run of the rank, which piece of it, and when: milliseconds since 1970.
+        data: what was written.
     """
-    text = _escaped(payload)
-    return b"\x1e%b %d %b %d %d\x1f%b\x1d\n" % (nonce, rank, stream, time_ms, len(text), text)
+    text = _escaped(data)
+    return b"\x1e%b %d %b %d %d %d %d\x1f%b\x1d\n" % (nonce, rank, stream, *place, len(text), text)
 
 
 def _escaped(payload: bytes) -> bytes:
@@ -105,9 +121,18 @@ class Output:
     Args:
         nonce: what marks this job's frames.
         rank: whose they are.
+        shown: waits so many seconds for the number of pieces that the launcher has; None: no word.
+        window: bytes that may be lost on their way and are sent again; 0: none ever are.
     """
 
-    def __init__(self, nonce: str, rank: int) -> None:
+    def __init__(
+        self, nonce: str, rank: int, shown: Callable[[float], int | None], window: int
+    ) -> None:
+        self._shown = shown
+        self._window = window
+        self._run = time.time_ns() // 1_000_000
+        self._serial = 0
+        self._unconfirmed: list[bytes] = []
         self._nonce = nonce.encode()
         self._rank = rank
         self._pipe = Pipe(2)
@@ -143,12 +168,37 @@ class Output:
     def _send(self, stream: Stream, *, everything: bool) -> None:
         for payload in stream.take(everything=everything):
             for part in _fitting(payload):
-                piece = frame(self._nonce, self._rank, stream.name, stream.time_ms, part)
+                self._serial += 1
+                place = self._run, self._serial, stream.time_ms
+                piece = frame(self._nonce, self._rank, stream.name, place, part)
                 try:
                     self._pipe.write(piece)
+                    self._keep(piece)
                 except OSError:
                     self._give_up()
                     return
+
+    def _keep(self, piece: bytes) -> None:
+        """Keep what may get lost until the launcher has it; hold on when that is much."""
+        if self._window:
+            self._unconfirmed.append(piece)
+            if len(self._unconfirmed) * LARGEST >= self._window:
+                self._confirm()
+
+    def _confirm(self) -> None:
+        """Ask what has come, and send again what has not."""
+        for _ in range(_TRIES):
+            self._mark()
+            count = self._shown(_ANSWER_S)
+            if count == self._serial:
+                break
+            first = self._serial - len(self._unconfirmed)
+            lost = self._unconfirmed[max(0, (first if count is None else count) - first) :]
+            for piece in lost:
+                self._pipe.write(piece)
+        else:
+            self._window = 0  # nobody answers: do as with any other mpirun
+        self._unconfirmed.clear()
 
     def _give_up(self) -> None:
         """Nobody reads: let the program find out, as it would have without us."""
@@ -175,9 +225,18 @@ class Output:
             self._send(stream, everything=True)
         self._pipe.drain(_READ_S)
         try:
-            self._pipe.write(frame(self._nonce, self._rank, b"z", time.time_ns() // 1_000_000, b""))
+            if self._window:
+                self._confirm()
+            else:
+                self._mark()
+                self._shown(_LAST_ANSWER_S)
         except OSError:
             pass  # nobody reads
+
+    def _mark(self) -> None:
+        """Ask the launcher to tell how many pieces it has."""
+        place = self._run, self._serial, time.time_ns() // 1_000_000
+        self._pipe.write(frame(self._nonce, self._rank, b"z", place, b""))
 
 
 def _terminal() -> tuple[int, int]:

@@ -13,7 +13,6 @@ from mpiboot.link.wrap.ready import wait
 _VERSION = 1  # of the link's messages
 _PATIENCE_S = 1.0
 _AGAIN_S = 0.01
-_SHOWN_S = 5.0  # where nobody tells us, that must do
 
 
 class Report:
@@ -30,29 +29,35 @@ class Report:
         self._size = size
         self._path = path
         self._socket: _socket.socket | None = None
+        self._heard = b""
 
     def started(self, pid: int) -> None:
         """Tell that the program runs."""
         self._tell({"size": self._size, "pid": pid, "event": "started"})
 
-    def wait_until_shown(self) -> None:
-        """Wait until the launcher has seen the last of the output.
+    def shown(self, patience_s: float) -> int | None:
+        """Wait for the number of pieces of our output that the launcher has shown.
 
-        An mpirun may end with its job and throw away what it has not written yet: Open MPI 5 does.
+        Returns:
+            None when no word comes in time.
         """
-        deadline = time.monotonic() + _SHOWN_S
-        heard = b""
-        while self._socket is not None and b'"shown"' not in heard:
+        deadline = time.monotonic() + patience_s
+        while self._socket is not None:
+            line, newline, rest = self._heard.partition(b"\n")
+            if newline:
+                self._heard = rest
+                count = compact.read(line.decode(errors="replace")).get("count")
+                if isinstance(count, int):
+                    return count
+                continue
             left = deadline - time.monotonic()
             if left <= 0 or not wait([self._socket.fileno()], left):
-                return
+                return None
             try:
-                chunk = self._socket.recv(4096)
+                self._heard += self._socket.recv(4096)
             except OSError:
-                return
-            if not chunk:
-                return
-            heard += chunk
+                return None
+        return None
 
     def ended(self, code: int, number: int) -> None:
         """Tell how the program ended: by a signal, or else with an exit code."""
