@@ -42,9 +42,9 @@ unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
 	$(BIN)/pytest tests/unit $(ARGS)
 
 process: $(DEV) ## Real processes in network namespaces; needs root
-	.ci/packages $(JOB) curl
+	.ci/packages $(JOB) curl iptables
 	.ci/mpis
-	$(BIN)/pytest tests/process $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile tests/process $(ARGS)
 
 docker: $(DEV) images ## Real containers
 	.ci/quiet compose .ci/compose
