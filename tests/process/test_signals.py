@@ -27,7 +27,7 @@ def start(agents: Agents, *words: str, options: tuple[str, ...] = ()) -> Agent:
     launcher = agents.launcher(
         *program("print_signals.py", *words),
         hosts="launcher:1",
-        options=["--mpirun", FAKE_MPIRUN, *options],
+        options=["--mpirun", FAKE_MPIRUN, "--no-rank-wrapper", *options],
     )
     eventually(lambda: _assert_lines(launcher, ["ready"]))
     return launcher
@@ -104,7 +104,7 @@ def test_stopped_descendant_is_killed_too(agents: Agents, tmp_path: Path) -> Non
     (tmp_path / "deaf").write_text("trap '' TERM; touch $0.up; kill -STOP $$; sleep 1000")
     deaf = f"{tmp_path}/deaf"
     job = f"setsid sh {deaf} & until test -e {deaf}.up; do :; done; echo up"
-    options = ["--mpirun", FAKE_MPIRUN, "--stop-grace", str(GRACE_S)]
+    options = ["--mpirun", FAKE_MPIRUN, "--no-rank-wrapper", "--stop-grace", str(GRACE_S)]
     launcher = agents.launcher("sh", "-c", job, hosts="launcher:1", options=options)
     assert launcher.wait(10) == 0
     assert launcher.out == b"up\n"
@@ -118,7 +118,15 @@ def test_nohup_is_respected(plain: Plain, tmp_path: Path) -> None:
         "MPIBOOT_SECRET": "s" * 32,
         "MPIBOOT_HTTP_PORT": "0",
     }
-    words = ["launcher", "--hosts", "localhost:1", "--mpirun", FAKE_MPIRUN, "--"]
+    words = [
+        "launcher",
+        "--hosts",
+        "localhost:1",
+        "--mpirun",
+        FAKE_MPIRUN,
+        "--no-rank-wrapper",
+        "--",
+    ]
     argv = ["nohup", *MPIBOOT, *words, *program("print_signals.py")]
     popen = plain.start(argv, env=env)
     eventually(lambda: _assert_text(plain.out(popen), "ready\n"))
