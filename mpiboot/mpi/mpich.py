@@ -95,3 +95,8 @@ def _variables(request: Request) -> Iterator[Variable]:
 def command_fault(stderr: str, *, exists: bool) -> int | None:  # noqa: ARG001 - hydra's words decide
     """Tell 127 or 126 for a program that is not there or cannot be executed."""
     return hydra.command_fault(stderr)
+
+
+def survivor_code(_stderr: str) -> int | None:
+    """There is no code of its own for that."""
+    return None

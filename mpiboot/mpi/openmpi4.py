@@ -119,3 +119,8 @@ def command_fault(stderr: str, *, exists: bool) -> int | None:
 def exit_code(code: int, _stderr: str) -> int:
     """ORTE passes a rank's code on, and 128 + n for its signal."""
     return code
+
+
+def survivor_code(_stderr: str) -> int | None:
+    """There is no code of its own for that."""
+    return None

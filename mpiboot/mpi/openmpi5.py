@@ -46,6 +46,7 @@ _TEXTS = Texts(
     daemon="prted",
 )
 _NO_PROGRAM = re.compile(r"prterun was unable to find the specified executable file")
+_SURVIVOR = re.compile(r"\*\*\* An error occurred in Socket closed")
 _NO_ACCESS = re.compile(
     r"prterun was unable to launch the specified application as it (?:lacked permissions to execute"
     r"|could not access) an executable"
@@ -113,3 +114,8 @@ def command_fault(stderr: str, *, exists: bool) -> int | None:
 def exit_code(code: int, _stderr: str) -> int:
     """Pass a rank's code on, and 128 + n for its signal, as PRRTE does."""
     return code
+
+
+def survivor_code(stderr: str) -> int | None:
+    """Tell that a rank gave up because the connection to another one had broken."""
+    return 14 if _SURVIVOR.search(stderr) else None

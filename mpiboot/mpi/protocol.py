@@ -200,5 +200,11 @@ class Dialect(Protocol):
                 where mpirun's words do not.
         """
 
+    def survivor_code(self, stderr: str) -> int | None:
+        """Tell the code of ranks that ended because another one's end broke their connection.
+
+        None where mpirun's stderr tells of no such rank.
+        """
+
     def exit_code(self, code: int, stderr: str) -> int:
         """Translate mpirun's own status into the job's: a rank's code, or 128 + its signal."""

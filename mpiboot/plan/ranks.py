@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # A clock that is further off than this is not believed: then the order of arrival counts.
 _SKEW_S = 0.5
@@ -61,6 +61,17 @@ class Ranks:
     def failures(self) -> list[End]:
         """Those that failed, first one first."""
         return [end for end in self.ends if end.failed]
+
+
+def first_causes(ranks: Ranks, survived: int) -> Ranks:
+    """Put ranks that ended because of another one behind it: they may be the first to end.
+
+    Args:
+        ranks: the reports.
+        survived: the code of those ranks.
+    """
+    ends = sorted(ranks.ends, key=lambda end: end.code == survived)
+    return replace(ranks, ends=tuple(ends))
 
 
 class Book:

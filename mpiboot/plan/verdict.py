@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from mpiboot.errors import ExitCode, MpibootError
 from mpiboot.model.outcome import Failure, Fault, Outcome
 from mpiboot.mpi.protocol import Dialect
+from mpiboot.plan import ranks
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.ranks import End, Ranks
 
@@ -64,6 +65,9 @@ class Evidence:
 
 def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     """Decide how the job ended."""
+    survived = dialect.survivor_code(evidence.stderr)
+    if survived is not None:
+        evidence = replace(evidence, ranks=ranks.first_causes(evidence.ranks, survived))
     told = [_renamed(one, layout) for one in dialect.failures(evidence.stderr)]
     lost = [
         Failure(message=f"{one.host} was lost: {one.why}", host=one.host) for one in evidence.lost
@@ -93,18 +97,18 @@ def _testimony(evidence: Evidence) -> Iterator[str]:
     silent = evidence.workers - evidence.leased
     if silent:
         yield f"{silent} plain sshd: no evidence of their own"
-    ranks = evidence.ranks
-    if ranks.np:
-        yield f"{len(ranks.started)} of {ranks.np} ranks started, {len(ranks.ends)} ended"
+    seen = evidence.ranks
+    if seen.np:
+        yield f"{len(seen.started)} of {seen.np} ranks started, {len(seen.ends)} ended"
     if evidence.lingered:
         yield "mpirun did not end after its last rank, and was stopped"
 
 
-def _merged(told: Sequence[Failure], ranks: Ranks) -> list[Failure]:
+def _merged(told: Sequence[Failure], seen: Ranks) -> list[Failure]:
     """Put an abort first, which only mpirun tells; then what the ranks report, then the rest."""
     aborts = [one for one in told if _is_abort(one)]
     known = {one.rank for one in aborts}
-    reported = [of_end(end) for end in ranks.failures if end.rank not in known]
+    reported = [of_end(end) for end in seen.failures if end.rank not in known]
     known.update(one.rank for one in reported)
     return [
         *aborts,

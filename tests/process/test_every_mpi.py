@@ -13,6 +13,7 @@ import pytest
 
 from mpiboot.local.cluster import Cluster
 from tests.helpers.agents import MPIBOOT, PROGRAMS, Agent, Agents
+from tests.helpers.eventually import eventually
 from tests.helpers.mpis import MPIS, Mpi
 
 # Open MPI 4 waits two seconds over each rank that failed; these tests are not about that.
@@ -287,14 +288,18 @@ def test_the_launcher_takes_part(agents: Agents, mpi: Mpi) -> None:
 
 def test_a_lost_worker_is_no_success(agents: Agents, mpi: Mpi) -> None:
     """Whatever mpirun makes of it, 241 and the worker's name; the other one is left clean."""
-    first, second = agents.workers(2, "--retry-grace", "1", **mpi.pod)
+    _, second = agents.workers(2, "--retry-grace", "1", **mpi.pod)
     launcher = launch(agents, mpi, *mpi.python_program("endless_ring.py"))
     launcher.until_stage("running")
-    first.until_stage("running")
+    eventually(lambda: _assert_up(launcher))
     second.pod.kill()
     assert launcher.wait(60) in (241, 243)
     assert "w2 was lost" in launcher.log
     agents.assert_global()
+
+
+def _assert_up(launcher: Agent) -> None:
+    assert launcher.out.count(b"up") == 2
 
 
 def test_name_01_names_that_differ_after_the_dot(agents: Agents, mpi: Mpi) -> None:

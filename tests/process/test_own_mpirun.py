@@ -60,7 +60,8 @@ def test_codes_are_the_jobs(agents: Agents, mpi: Mpi) -> None:
     launcher = launch(
         agents, mpi, "mpirun", *mpi.python_program("fate.py", "exit", "7"), quick=False
     )
-    assert launcher.wait(60) == 7
+    # What a user's own Open MPI 5 says is its own: a rank that lost its partner may come first.
+    assert launcher.wait(60) in ((7, 14) if mpi.name == "openmpi5" else (7,))
     agents.assert_global()
 
 

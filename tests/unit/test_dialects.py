@@ -18,9 +18,9 @@ from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Facts, Network
 from mpiboot.model.hosts import Host
 from mpiboot.model.settings import Settings
-from mpiboot.mpi import DIALECTS
+from mpiboot.mpi import DIALECTS, openmpi5
 from mpiboot.mpi.protocol import Dialect, Export, Node, Request
-from mpiboot.plan import launch, layout
+from mpiboot.plan import launch, layout, ranks
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.launch import Ground, LaunchPlan
 
@@ -305,3 +305,15 @@ def test_words_of_a_program_are_not_taken_for_failures(dialect: Dialect, text: s
     assert not dialect.start_failed(text)
     assert dialect.command_fault(text, exists=True) is None
     assert dialect.exit_code(3, text) == 3
+
+
+def test_a_rank_that_lost_its_partner_is_not_the_cause() -> None:
+    """Open MPI 5 aborts such a rank, perhaps before the partner's death is known."""
+    book = ranks.Book(2)
+    book.hear("w1", {"rank": 0, "event": "ended", "code": 14, "time_ms": 5_000}, 0.0, 5.1)
+    book.hear("w2", {"rank": 1, "event": "ended", "signal": 9, "time_ms": 5_010}, 0.0, 5.1)
+    said = "[w1:00000] *** An error occurred in Socket closed\n"
+    code = openmpi5.survivor_code(said)
+    assert code == 14
+    assert [end.rank for end in ranks.first_causes(book.ranks(), code).failures] == [1, 0]
+    assert openmpi5.survivor_code("all is well\n") is None

@@ -20,7 +20,8 @@ _GRANDCHILDREN_S = 0.2
 _READ_S = 1.0
 _LAST_BYTES = 1 << 20  # what pipe or terminal can hold when the program ends, and more
 _HEADER = 128
-_TRIES = 40
+_TRIES = 10
+_UNHEARD_S = 0.5  # where nobody confirms anything, mpirun gets a moment
 _ANSWER_S = 0.5
 _LAST_ANSWER_S = 5.0
 PAYLOAD = LARGEST - _HEADER
@@ -191,6 +192,10 @@ class Output:
             self._mark()
             count = self._shown(_ANSWER_S)
             if count == self._serial:
+                break
+            if count == -1:
+                self._window = 0
+                time.sleep(_UNHEARD_S)
                 break
             first = self._serial - len(self._unconfirmed)
             lost = self._unconfirmed[max(0, (first if count is None else count) - first) :]

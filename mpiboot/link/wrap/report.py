@@ -39,7 +39,7 @@ class Report:
         """Wait for the number of pieces of our output that the launcher has shown.
 
         Returns:
-            None when no word comes in time.
+            None when no word comes in time, -1 when nobody is there to send one.
         """
         deadline = time.monotonic() + patience_s
         while self._socket is not None:
@@ -54,10 +54,13 @@ class Report:
             if left <= 0 or not wait([self._socket.fileno()], left):
                 return None
             try:
-                self._heard += self._socket.recv(4096)
+                chunk = self._socket.recv(4096)
             except OSError:
-                return None
-        return None
+                chunk = b""
+            if not chunk:
+                return -1
+            self._heard += chunk
+        return -1
 
     def ended(self, code: int, number: int) -> None:
         """Tell how the program ended: by a signal, or else with an exit code."""
