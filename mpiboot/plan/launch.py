@@ -97,6 +97,7 @@ class LaunchPlan:
         environ: its environment.
         notes: what else a person should know.
         told: those of them that the log shows at once.
+        kept: variables of this container that ranks do not get, each with the reason.
         wrapper: what each rank is started through; None: nothing.
         own: whether the job's command starts mpirun itself.
         pipe_stdout: whether mpirun gets a stdout of its own.
@@ -110,6 +111,7 @@ class LaunchPlan:
     environ: Mapping[str, str]
     notes: tuple[str, ...]
     told: tuple[str, ...]
+    kept: tuple[tuple[str, str], ...]
     wrapper: Wrapper | None
     own: bool = False
     pipe_stdout: bool = False
@@ -128,6 +130,7 @@ class LaunchPlan:
             if file.mode == 0o600:
                 lines += [f"       | {line}" for line in file.text.splitlines()]
         lines += [f"set    {one.name}={_shown(one)}  # {one.reason}" for one in self.variables]
+        lines += [f"keep   {name}  # {reason}" for name, reason in self.kept]
         lines.append("exec")
         lines += [f"       {shlex.join(group.words)}  # {group.reason}" for group in self.words]
         return "\n".join(lines) + "\n"
@@ -184,11 +187,12 @@ def prepare(
         raise ConfigError("; ".join(refused))
     called = dialect.invocation(request)
     variables = (*given, *called.variables)
+    kept = _kept(settings, dialect, ground, facts)
     told = [
         *_crowds(layout, facts),
         *([f"network {choice.reason}"] if choice.cidrs or choice.included else []),
         *notes,
-        *_not_passed(settings, dialect, ground, facts),
+        *(f"{name}: {reason}" for name, reason in kept if reason.startswith("yours, but")),
     ]
     notes = [*_notes(dialect, ground, layout, facts), f"network: {choice.reason}", *told]
     return LaunchPlan(
@@ -199,6 +203,7 @@ def prepare(
         environ={**environ, **{one.name: one.value for one in called.variables}},
         notes=tuple(notes + ([unwrapped] if unwrapped else [])),
         told=tuple(told),
+        kept=tuple(kept),
         wrapper=wrapper,
         pipe_stdout=dialect.SPOILS_STDOUT,
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
@@ -266,14 +271,14 @@ def _crowds(layout: Layout, facts: Sequence[Facts | None]) -> list[str]:
     ]
 
 
-def _not_passed(
+def _kept(
     settings: Settings, dialect: Dialect, ground: Ground, facts: Sequence[Facts | None]
-) -> list[str]:
-    """Name what the user wants ranks to have, and cannot be handed on."""
+) -> list[tuple[str, str]]:
+    """Name the variables that stay here, with the rule that keeps each."""
     found = rankenv.rank_environment(
         ground.environ, settings.export, facts, _rules(settings, dialect)
     )
-    return [f"{one.name}: {one.reason}" for one in found if one.wanted and not one.passed]
+    return [(one.name, one.reason) for one in found if not one.passed]
 
 
 def _rules(settings: Settings, dialect: Dialect) -> Rules:

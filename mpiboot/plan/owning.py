@@ -69,6 +69,7 @@ def plan(
             f"{own.name} stands in the command: flags that it has win",
         ),
         told=(*changes.notes,),
+        kept=(),
         own=True,
         ignore_sigpipe=False,
     )

@@ -71,6 +71,8 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
             plan, installed.own, settings, installed.dialect, what,
             layout=place, command=command, programs=installed.programs,
         )  # fmt: skip
+    # Which networks pods have is not known before they are there.
+    plan = replace(plan, notes=tuple(one for one in plan.notes if not one.startswith("network:")))
     lines = [
         f"note   keys from {origin.what}; host keys of the job are pinned at the start",
         *notes,

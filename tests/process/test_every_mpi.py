@@ -156,7 +156,7 @@ def test_allreduce_over_two_hosts(agents: Agents, mpi: Mpi) -> None:
 
 
 def test_slots_and_the_order_of_ranks(agents: Agents, mpi: Mpi) -> None:
-    """By slot ranks fill one worker before the next; by node they take turns."""
+    """MPI-04, RES-02: by slot ranks fill one worker before the next; by node they take turns."""
     job = ("sh", "-c", 'echo "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $(hostname)"')
     for name, options, expected in (
         ("slot", (), "0 w1,1 w1,2 w2,3 w2"),
