@@ -69,7 +69,8 @@ def test_becomes_the_real_program(stand_in: Path) -> None:
     kept = {name: env[name] for name in env if name != "PATH"}
     assert {name: seen["env"].get(name) for name in kept} == kept
     assert not [name for name in seen["env"] if name.startswith("MPIBOOT_")]
-    assert {int(mask, 16) for mask in seen["signals"]} == {0}
+    # 32 and 33 are libc's own: whoever was started by its posix_spawn, as make does, ignores them.
+    assert {int(mask, 16) & ~(3 << 31) for mask in seen["signals"]} == {0}
 
 
 def test_real_program_is_gone(stand_in: Path, tmp_path: Path) -> None:
