@@ -25,6 +25,7 @@ _UNHEARD_S = 0.5  # where nobody confirms anything, mpirun gets a moment
 _ANSWER_S = 0.5
 _LAST_ANSWER_S = 5.0
 PAYLOAD = LARGEST - _HEADER
+_CUT = PAYLOAD * 31 // 32  # leaves room for escapes
 
 
 def frame(
@@ -102,9 +103,9 @@ class Stream:
         """Cut off payloads: whole lines together, and the rest when it is long or is wanted."""
         payloads = []
         while self.held:
-            cut = self.held.rfind(b"\n", 0, PAYLOAD) + 1
-            if not cut and (everything or len(self.held) >= PAYLOAD):
-                cut = min(len(self.held), PAYLOAD)
+            cut = self.held.rfind(b"\n", 0, _CUT) + 1
+            if not cut and (everything or len(self.held) >= _CUT):
+                cut = min(len(self.held), _CUT)
             if not cut:
                 break
             payloads.append(bytes(self.held[:cut]))
