@@ -84,9 +84,6 @@ def _params(request: Request) -> Iterator[Param]:
     if request.dotted_names:
         reason = "names differ only after the first dot"
         yield Param(name="orte_keep_fqdn_hostnames", value="1", reason=reason)
-    if request.bind_to not in ("", "none"):
-        reason = "containers may not bind memory, and need not: no warning of each worker"
-        yield Param(name="hwloc_base_mem_bind_failure_action", value="silent", reason=reason)
     if request.no_cma:
         reason = "ranks may not read each other's memory here: avoids an error line per message"
         yield Param(name="btl_vader_single_copy_mechanism", value="none", reason=reason)

@@ -221,11 +221,14 @@ def test_res_03_enough_cpus(box: Box) -> None:
 def test_res_05_binding(box: Box, stack: str) -> None:
     """By default nothing is bound and nothing complains; a user's --bind-to is given once."""
     workers(box, stack, "--retry-grace", "60")
-    done = launch(box, stack, "true", options=("--log-level", "debug", "--bind-to", "core"))
-    assert done.returncode == 0, done.stderr
-    assert "--bind-to core" in done.stderr
-    assert "--bind-to none" not in done.stderr
-    assert "failed to bind" not in done.stderr
+    debug = ("--no-failure-is-final", "--log-level", "debug")
+    default = launch(box, stack, "sh", "-c", "exit 3", options=debug)
+    assert default.returncode == 3, default.stderr
+    assert "failed to bind" not in default.stderr
+    bound = launch(box, stack, "true", options=(*debug, "--bind-to", "core"), name="launcher2")
+    assert bound.returncode == 0, bound.stderr
+    called = next(line for line in bound.stderr.splitlines() if "mpirun is called as" in line)
+    assert called.count("--bind-to") == called.count("--bind-to core") == 1
 
 
 @pytest.mark.parametrize("stack", ["openmpi4", "openmpi5"])
