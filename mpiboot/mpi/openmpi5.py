@@ -26,6 +26,7 @@ SITE_FILES = openmpi.SITE_FILES
 hostfile = openmpi.hostfile
 site_params = openmpi.site_params
 unsupported = openmpi.unsupported
+exit_code = openmpi.exit_code
 
 _VERSION = re.compile(r"\(Open MPI\)\s+([5-9]\.\d+\.\d+\S*)")
 _TEXTS = Texts(
@@ -109,11 +110,6 @@ def command_fault(stderr: str, *, exists: bool) -> int | None:
     if _NO_ACCESS.search(text):
         return 126 if exists or "lacked permissions" in text else 127
     return 127 if _NO_PROGRAM.search(text) else None
-
-
-def exit_code(code: int, _stderr: str) -> int:
-    """Pass a rank's code on, and 128 + n for its signal, as PRRTE does."""
-    return code
 
 
 def survivor_code(stderr: str) -> int | None:

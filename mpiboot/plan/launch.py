@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Facts
-from mpiboot.model.hosts import is_address
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Export, Request, Variable, Words
 from mpiboot.plan import (
@@ -24,7 +23,7 @@ from mpiboot.plan import (
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.networks import Choice
 from mpiboot.plan.program import Look
-from mpiboot.plan.rankenv import Rules
+from mpiboot.plan.rankenv import Decision, Rules
 from mpiboot.plan.wrapping import Wrapper
 
 
@@ -188,12 +187,7 @@ def prepare(
     called = dialect.invocation(request)
     variables = (*given, *called.variables)
     kept = _kept(settings, dialect, ground, facts)
-    told = [
-        *_crowds(layout, facts),
-        *([f"network {choice.reason}"] if choice.cidrs or choice.included else []),
-        *notes,
-        *(f"{name}: {reason}" for name, reason in kept if reason.startswith("yours, but")),
-    ]
+    told = _told(layout, facts, choice, notes, kept)
     notes = [*_notes(dialect, ground, layout, facts), f"network: {choice.reason}", *told]
     return LaunchPlan(
         program=command[0],
@@ -203,11 +197,27 @@ def prepare(
         environ={**environ, **{one.name: one.value for one in called.variables}},
         notes=tuple(notes + ([unwrapped] if unwrapped else [])),
         told=tuple(told),
-        kept=tuple(kept),
+        kept=tuple((one.name, one.reason) for one in kept),
         wrapper=wrapper,
         pipe_stdout=dialect.SPOILS_STDOUT,
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
     )
+
+
+def _told(
+    layout: Layout,
+    facts: Sequence[Facts | None],
+    choice: Choice,
+    notes: Sequence[str],
+    kept: Sequence[Decision],
+) -> list[str]:
+    """Choose what the log shows at once."""
+    return [
+        *_crowds(layout, facts),
+        *([f"network {choice.reason}"] if choice.cidrs or choice.included else []),
+        *notes,
+        *(f"{one.name}: {one.reason}" for one in kept if one.wanted),
+    ]
 
 
 def _request(
@@ -234,9 +244,7 @@ def _request(
         np=layout.np,
         nodes=len(layout.places),
         as_root=ground.as_root,
-        dotted_names=any(
-            "." in place.node and not is_address(place.node) for place in layout.places
-        ),
+        dotted_names=layout.dotted_names,
         horovod=horovod,
         bind_to=settings.bind_to or ("none" if free else ""),
         why_bound="yours" if settings.bind_to else why,
@@ -273,12 +281,12 @@ def _crowds(layout: Layout, facts: Sequence[Facts | None]) -> list[str]:
 
 def _kept(
     settings: Settings, dialect: Dialect, ground: Ground, facts: Sequence[Facts | None]
-) -> list[tuple[str, str]]:
-    """Name the variables that stay here, with the rule that keeps each."""
+) -> list[Decision]:
+    """Find the variables that stay here, with the rule that keeps each."""
     found = rankenv.rank_environment(
         ground.environ, settings.export, facts, _rules(settings, dialect)
     )
-    return [(one.name, one.reason) for one in found if not one.passed]
+    return [one for one in found if not one.passed]
 
 
 def _rules(settings: Settings, dialect: Dialect) -> Rules:

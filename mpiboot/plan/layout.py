@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError
+from mpiboot.model.hosts import is_address
 from mpiboot.mpi.protocol import Node
 
 if TYPE_CHECKING:  # a worker gathers nobody
@@ -56,6 +57,11 @@ class Layout:
     def nodes(self) -> list[Node]:
         """The lines of the hostfile."""
         return [Node(name=place.node, slots=place.slots) for place in self.places]
+
+    @property
+    def dotted_names(self) -> bool:
+        """Tell whether a node is called by more than one label, which some MPIs would cut."""
+        return any("." in place.node and not is_address(place.node) for place in self.places)
 
     def name_of(self, node: str) -> str:
         """Translate a node name in mpirun's messages back to the user's name for it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mpiboot.model.hosts import is_address
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Variable, Words
 from mpiboot.plan import ownjob, standins, wrapping
@@ -42,7 +41,7 @@ def plan(
     """
     job = _job(base, settings, dialect, ground, layout)
     place = standins.directory_of(ground.directory)
-    scripts = standins.lay_out(ground.directory, programs, job, ground.standin)
+    files = _scripts(ground, programs, job)
     changes = ownjob.environment(job, base.environ)
     path = base.environ.get("PATH", "")
     variables = [
@@ -52,10 +51,6 @@ def plan(
     words = list(command)
     if own.at is not None and own.name in programs:
         words[own.at] = f"{place}/{own.name}"
-    files = [
-        PlannedFile(path=one.path, text=one.text, mode=one.mode, reason="a stand-in, or its data")
-        for one in scripts
-    ]
     return replace(
         base,
         program=command[0],
@@ -75,10 +70,16 @@ def plan(
     )
 
 
+def _scripts(ground: Ground, programs: Mapping[str, str], job: Job) -> list[PlannedFile]:
+    return [
+        PlannedFile(path=one.path, text=one.text, mode=one.mode, reason="a stand-in, or its data")
+        for one in standins.lay_out(ground.directory, programs, job, ground.standin)
+    ]
+
+
 def _job(
     base: LaunchPlan, settings: Settings, dialect: Dialect, ground: Ground, layout: Layout
 ) -> Job:
-    dotted = any("." in one.node and not is_address(one.node) for one in layout.places)
     return Job(
         dialect=dialect.NAME,
         version=ground.version,
@@ -89,7 +90,7 @@ def _job(
         names={one.name: one.node for one in layout.places if one.name != one.node},
         own_address=ground.own_address,
         as_root=ground.as_root,
-        dotted_names=dotted,
+        dotted_names=layout.dotted_names,
         wrapper=wrapping.command(base.wrapper, ()),
         json_log=settings.log_format == "json",
     )
