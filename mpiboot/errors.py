@@ -23,6 +23,7 @@ class ExitCode(enum.IntEnum):
     DEADLINE = 244
     LAUNCHER_LOST = 245
     NEVER_USED = 246
+    STALLED = 247
     INTERNAL = 250
 
 
@@ -38,6 +39,7 @@ EXIT_MEANINGS: dict[ExitCode, str] = {
     ExitCode.DEADLINE: "a deadline of the whole job passed",
     ExitCode.LAUNCHER_LOST: "the launcher fell silent and did not come back (worker)",
     ExitCode.NEVER_USED: "no launcher ever ran ranks here (worker)",
+    ExitCode.STALLED: "no output and no progress for --stall-timeout",
     ExitCode.INTERNAL: "a fault in mpiboot itself",
 }
 
@@ -95,6 +97,12 @@ class LaunchFailedError(MpibootError):
     """A part of the start-up that was said to work did not."""
 
     code = ExitCode.LAUNCH_FAILED
+
+
+class DeadlineError(MpibootError):
+    """The deadline of the whole job has passed."""
+
+    code = ExitCode.DEADLINE
 
 
 class ProblemsError(MpibootError):

@@ -21,7 +21,17 @@ BYE = "bye"  # worker → launcher: understood, leaving or staying
 PROBE = "probe"  # probe → agent, and its answer
 RANK = "rank"  # a rank's wrapper → the agent beside it → launcher: it has started, it has ended
 CALL = "call"  # launcher → worker: connect to me at this address and port; and its answer
-KINDS = (HELLO, FACTS, BEAT, PHASE, OVER, BYE, PROBE, RANK, CALL)
+CLAIM = "claim"  # launcher → worker: this attempt, of this generation, is yours; and its answer
+WITNESS = "witness"  # launcher → worker: what have you seen of the attempt? and its answer
+NOTICE = "notice"  # worker → launcher: something happened here: I am told to stop, sshd is down
+SIGNAL = "signal"  # launcher → worker: send the ranks here a signal
+LOOK = "look"  # launcher → worker: how much CPU time has each rank used? and its answer
+STACKS = "stacks"  # launcher → worker: where do the ranks stand? and its answer
+CONTROL = "control"  # a command in the launcher's container → launcher, and its answer
+KINDS = (
+    HELLO, FACTS, BEAT, PHASE, OVER, BYE, PROBE, RANK, CALL,
+    CLAIM, WITNESS, NOTICE, SIGNAL, LOOK, STACKS, CONTROL,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mpiboot.model.jobsettings import JobSettings
+from mpiboot.model.lifesettings import LifeSettings
 from mpiboot.model.spec import ALL, LAUNCHER, LAUNCHING, WORKER, Spec, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(LifeSettings):
     """What the user chose. Times are seconds; an empty text means "not set"."""
 
     role: str = setting(
