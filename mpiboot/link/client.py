@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 import sys
@@ -12,17 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mpiboot.link import messages
+from mpiboot.link import messages, silence
 from mpiboot.link.messages import Message
 from mpiboot.model.facts import Facts
 from mpiboot.plan.gather import Reach
 from mpiboot.plan.knownhosts import vouched
+from mpiboot.plan.loss import How, Memory
 from mpiboot.plan.sshconf import SUBSYSTEM
 
 if TYPE_CHECKING:
     import paramiko
 
 _CHUNK = 65536
+_CUT = (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,10 @@ class Lease:
     Attributes:
         heard_at: when the worker last said something, on the loop's clock.
         own_address: our own address on this connection: one that the worker can reach.
+        peer: the worker's address and port.
+        ticket: the number that we have drawn at this worker; 0: none.
+        memory: what its last heartbeat said of its container's memory.
+        notice: its own last word about why it ends the lease; empty: none.
     """
 
     def __init__(
@@ -71,16 +78,22 @@ class Lease:
         self._channel = channel
         self._buffer = bytearray(rest)
         self._on_message: Callable[[Message], None] | None = None
-        self._on_lost: Callable[[str], None] | None = None
+        self._on_lost: Callable[[str, How], None] | None = None
         self.heard_at = 0.0
         self.own_address = ""
+        self.peer = ("", 0)
+        self.ticket = 0
+        self.memory = Memory()
+        self.notice = ""
 
     @property
     def plain(self) -> bool:
         """Tell whether the other end is a plain sshd, which has nothing to say."""
         return self._channel is None
 
-    def attach(self, on_message: Callable[[Message], None], on_lost: Callable[[str], None]) -> None:
+    def attach(
+        self, on_message: Callable[[Message], None], on_lost: Callable[[str, How], None]
+    ) -> None:
         """Deliver messages inside the running loop from now on."""
         loop = asyncio.get_running_loop()
         self.heard_at = loop.time()
@@ -97,14 +110,17 @@ class Lease:
         try:
             self._channel.sendall(message.encode())
         except (OSError, EOFError):
-            self._lose("the connection broke")
+            self._lose("the connection broke", How.CLOSED)
 
     def check(self, silent_s: float) -> None:
         """Find out whether the other end is lost; call at every heartbeat."""
-        if not self._transport.is_active():
-            self._lose("the connection broke")
-        elif not self.plain and asyncio.get_running_loop().time() - self.heard_at > silent_s:
-            self._lose(f"silent for {silent_s:g} s")
+        silent = not self.plain and asyncio.get_running_loop().time() - self.heard_at > silent_s
+        if not silent and self._transport.is_active():
+            return
+        how = self._ending()
+        if silent and how is How.CLOSED:
+            how = How.SILENT
+        self._lose(f"silent for {silent_s:g} s" if silent else "the connection broke", how)
 
     def close(self) -> None:
         """End the lease without a word to anybody here."""
@@ -118,11 +134,11 @@ class Lease:
                 asyncio.get_running_loop().remove_reader(self._channel.fileno())
         self._on_message = self._on_lost = None
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, why: str, how: How) -> None:
         told = self._on_lost
         self.close()
         if told is not None:
-            told(why)
+            told(why, how)
 
     def _readable(self) -> None:
         channel = self._channel
@@ -135,11 +151,11 @@ class Lease:
                 chunk = channel.recv(_CHUNK)
                 if not chunk:
                     self._deliver()
-                    self._lose("the worker's agent closed the link")
+                    self._lose("the link was closed", self._ending())
                     return
                 self._buffer += chunk
                 if len(self._buffer) > 4 * messages.MAX_LINE:
-                    self._lose("the worker talks nonsense")
+                    self._lose("the worker talks nonsense", How.LEFT)
                     return
         except TimeoutError:
             self._deliver()
@@ -151,8 +167,22 @@ class Lease:
             line, _, rest = bytes(self._buffer).partition(b"\n")
             self._buffer = bytearray(rest)
             message = messages.decode(line)
-            if message is not None and self._on_message is not None:
-                self._on_message(message)
+            if message is not None:
+                self._take(message)
+
+    def _take(self, message: Message) -> None:
+        if message.kind == messages.BEAT:
+            self.memory = messages.memory_of(message.body)
+        elif message.kind == messages.NOTICE and message.text("event") == messages.SUPERSEDED:
+            self.notice = message.text("text")
+        if self._on_message is not None:
+            self._on_message(message)
+
+    def _ending(self) -> How:
+        """Tell an end that the kernel gave up for from one that the other side made."""
+        fault = self._transport.get_exception()
+        cut = isinstance(fault, OSError) and fault.errno in _CUT
+        return How.NO_ACK if cut or silence.unanswered(self._transport.sock) else How.CLOSED
 
 
 class _Prompt(socket.socket):
@@ -192,6 +222,7 @@ def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) ->
     sock = _Prompt(fileno=sock.detach())
     _tune(sock, terms.lost_s)
     own_address = str(sock.getsockname()[0])
+    peer = (str(sock.getpeername()[0]), int(sock.getpeername()[1]))
     transport = paramiko.Transport(sock)
     begun = time.monotonic()
     try:
@@ -203,7 +234,7 @@ def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) ->
             return Login(reach=Reach.NO_ROUTE, detail=detail)
         return _failed(fault, user)
     if found.lease is not None:
-        found.lease.own_address = own_address
+        found.lease.own_address, found.lease.peer = own_address, peer
     return found
 
 
@@ -296,6 +327,7 @@ def _greet(transport: paramiko.Transport, channel: paramiko.Channel, terms: Term
                 return _broken(transport, f"{what}; use the same mpiboot on both sides", b"")
             if message is not None and message.kind == messages.FACTS:
                 lease = Lease(transport, channel, buffer)
+                lease.ticket = messages.number(message.body, "ticket", 1 << 53) or 0
                 return Login(reach=Reach.READY, facts=messages.read_facts(message), lease=lease)
 
 

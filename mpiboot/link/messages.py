@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mpiboot.model.facts import Facts, from_json
+from mpiboot.plan.evidence import Testimony
+from mpiboot.plan.fencing import Claim
+from mpiboot.plan.loss import Memory
 from mpiboot.plan.release import Over
 
-VERSION = 1
+VERSION = 2
 MAX_LINE = 65536
 
 HELLO = "hello"  # launcher → worker: who I am, which attempt
@@ -27,6 +30,8 @@ NOTICE = "notice"  # worker → launcher: something happened here: I am told to 
 SIGNAL = "signal"  # launcher → worker: send the ranks here a signal
 LOOK = "look"  # launcher → worker: how much CPU time has each rank used? and its answer
 STACKS = "stacks"  # launcher → worker: where do the ranks stand? and its answer
+STOPPING = "stopping"  # event of a notice: this worker was told to stop
+SUPERSEDED = "superseded"  # event of a notice: a newer launcher has taken this worker
 CONTROL = "control"  # a command in the launcher's container → launcher, and its answer
 KINDS = (
     HELLO, FACTS, BEAT, PHASE, OVER, BYE, PROBE, RANK, CALL,
@@ -78,15 +83,55 @@ def foreign_version(line: bytes) -> str:
     return str(version)[:20] if isinstance(version, int | str) and version != VERSION else ""
 
 
-def facts_message(facts: Facts) -> Message:
-    """Wrap a worker's facts."""
-    return Message(kind=FACTS, body={"facts": facts.to_json()})
+def facts_message(facts: Facts, ticket: int) -> Message:
+    """Wrap a worker's facts, and the number that the launcher has drawn there."""
+    return Message(kind=FACTS, body={"facts": facts.to_json(), "ticket": ticket})
 
 
 def read_facts(message: Message) -> Facts:
     """Unwrap a worker's facts; what is wrong in them is left out."""
     data = message.body.get("facts")
     return from_json(data if isinstance(data, dict) else {})
+
+
+def claim_message(claim: Claim) -> Message:
+    """Wrap a launcher's claim of a worker."""
+    body = {"generation": claim.generation, "id": claim.launcher_id, "name": claim.name}
+    return Message(kind=CLAIM, body=body)
+
+
+def read_claim(message: Message) -> Claim | None:
+    """Unwrap a claim; None when it is none."""
+    generation, launcher_id = number(message.body, "generation", 1 << 53), message.text("id")
+    if generation is None or not launcher_id:
+        return None
+    return Claim(generation=generation, launcher_id=launcher_id, name=message.text("name"))
+
+
+def memory_of(body: Mapping[str, object]) -> Memory:
+    """Unwrap what a heartbeat says of its container's memory."""
+    used, limit, kills = (number(body, key, 1 << 60) or 0 for key in ("used", "limit", "kills"))
+    return Memory(used_bytes=used, limit_bytes=limit, oom_kills=kills)
+
+
+def testimony_message(said: Testimony) -> Message:
+    """Wrap what a worker has seen of an attempt."""
+    return Message(kind=WITNESS, body=dict(vars(said)))
+
+
+def read_testimony(message: Message) -> Testimony:
+    """Unwrap a testimony; what is wrong in it counts as not known."""
+    names = ("peak_bytes", "limit_bytes", "sessions", "sshd_restarts")
+    known = {name: number(message.body, name, 1 << 60) or 0 for name in names}
+    return Testimony(oom_kills=number(message.body, "oom_kills", 1 << 60), **known)
+
+
+def number(body: Mapping[str, object], key: str, most: int) -> int | None:
+    """Return a field that is a whole number of 0 to `most`, else None."""
+    value = body.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        return None
+    return value
 
 
 def over_message(over: Over) -> Message:

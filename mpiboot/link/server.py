@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import socket
+import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,14 +17,23 @@ from mpiboot.runtime.within import within
 
 _CLIENTS = 4096  # one for each rank of this container, too
 _PROBE_TIMEOUT_S = 5.0
+_UCRED = struct.Struct("iii")  # process, user, group: unix(7)
 
 
 @dataclass(eq=False)
 class Lease:
-    """One launcher that holds this worker."""
+    """One launcher that holds this worker.
+
+    Attributes:
+        launcher: what people call it.
+        launcher_id: what it calls itself.
+        pid: of the bridge that carries the connection; 0 when the kernel does not tell.
+    """
 
     writer: asyncio.StreamWriter
     launcher: str = ""
+    launcher_id: str = ""
+    pid: int = 0
     heard_at: float = 0.0
     junk: int = 0
     beat: asyncio.TimerHandle | None = field(default=None, repr=False)
@@ -44,6 +55,7 @@ class Callbacks:
         on_close: the connection is gone or fell silent; with the reason.
         on_probe: answers a probe for `ready` or `live`: empty text for yes, else the reason.
         on_rank: a rank's wrapper beside us reports.
+        beat: what our own heartbeats say beside being there.
     """
 
     on_open: Callable[[Lease, Message], None]
@@ -51,6 +63,7 @@ class Callbacks:
     on_close: Callable[[Lease, str], None]
     on_probe: Callable[[str], str]
     on_rank: Callable[[Message], None]
+    beat: Callable[[], Mapping[str, object]] = dict
 
 
 class LinkServer:
@@ -93,6 +106,11 @@ class LinkServer:
             ) from fault
         path.chmod(0o600)
 
+    def drop(self, lease: Lease, last: Message) -> None:
+        """Say a last word to a launcher that has no right here any more, and close."""
+        lease.send(last)
+        lease.writer.close()
+
     def stop(self) -> None:
         """Close the socket and every lease."""
         if self._server is not None:
@@ -101,7 +119,7 @@ class LinkServer:
             self._close(lease, "the worker leaves")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        lease = Lease(writer=writer)
+        lease = Lease(writer=writer, pid=_peer(writer))
         self._clients += 1
         reason = "the connection was closed"
         try:
@@ -169,6 +187,7 @@ class LinkServer:
         lease.heard_at = asyncio.get_running_loop().time()
         if message.kind == messages.HELLO:
             lease.launcher = message.text("launcher")
+            lease.launcher_id = message.text("id") or f"connection {id(lease)}"
             if lease not in self.leases:
                 self.leases.add(lease)
                 self._beat(lease)
@@ -183,7 +202,7 @@ class LinkServer:
         meanwhile is read, and a write to a launcher that has gone would throw its last words away.
         """
         if lease in self.leases:
-            lease.send(Message(kind=messages.BEAT))
+            lease.send(Message(kind=messages.BEAT, body=self._on.beat()))
             loop = asyncio.get_running_loop()
             lease.beat = loop.call_later(
                 self._beat_s, loop.call_soon, lambda: loop.call_soon(self._beat, lease)
@@ -195,6 +214,16 @@ class LinkServer:
         if lease in self.leases:
             self.leases.discard(lease)
             self._on.on_close(lease, reason)
+
+
+def _peer(writer: asyncio.StreamWriter) -> int:
+    """Return the process at the other end of a unix socket; 0 where that is not told."""
+    end = writer.get_extra_info("socket")
+    try:
+        peer = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+    except OSError:
+        return 0
+    return int(_UCRED.unpack(peer)[0])
 
 
 def without_leases(

@@ -13,6 +13,7 @@ class Line(enum.Enum):
     REJECTED = "rejected"
     CLOSED = "closed"
     ERROR = "error"
+    SESSION = "session"  # one for a command, as mpirun's daemons are started
     OTHER = "other"
 
 
@@ -22,6 +23,7 @@ _LEVELS = {
     Line.REJECTED: 30,
     Line.CLOSED: 10,
     Line.ERROR: 30,
+    Line.SESSION: 10,
     Line.OTHER: 10,
 }
 
@@ -38,6 +40,7 @@ _KINDS = (
         Line.CLOSED,
         re.compile(r"Close session|Disconnected from|Connection closed|Received disconnect"),
     ),
+    (Line.SESSION, re.compile(r"^Starting session: (?:command|shell|forced-command) ")),
     (
         Line.ERROR,
         re.compile(r"^(?:error|fatal)\b|Address already in use|drop connection|throttling"),
@@ -56,7 +59,9 @@ def shown(kind: Line, level: str) -> bool:
         return True
     if level == "QUIET":
         return False
-    return kind is not Line.OTHER if level == "INFO" else kind is Line.ERROR
+    if level == "INFO":
+        return kind not in (Line.OTHER, Line.SESSION)
+    return kind is Line.ERROR
 
 
 def severity(kind: Line, level: str) -> int:

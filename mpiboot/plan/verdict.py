@@ -3,64 +3,16 @@
 from __future__ import annotations
 
 import signal as signals
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from mpiboot.errors import ExitCode, MpibootError
 from mpiboot.model.outcome import Failure, Fault, Outcome
 from mpiboot.mpi.protocol import Dialect
 from mpiboot.plan import ranks
+from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost, Testimony
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.ranks import End, Ranks
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lost:
-    """A worker whose lease was lost while the job ran."""
-
-    host: str
-    why: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """What was seen of a job.
-
-    Attributes:
-        code: mpirun's exit code, 128 + n for a signal.
-        stop_signal: the signal that told the agent to stop before mpirun ended; None without.
-        stderr: the end of what mpirun itself wrote to stderr, and the ranks where no wrapper is.
-        lost: workers lost before mpirun ended.
-        leased: how many workers had a lease; the others are plain sshd and cannot testify.
-        workers: how many workers took part.
-        program_exists: whether the job's program, as a path, exists in the launcher's container.
-        ranks: what the ranks' wrappers reported.
-        expected: hosts on which at least one rank must have run.
-        start_s: after how many seconds mpirun was stopped because ranks had not started; else None.
-        unreachable: workers that could not connect to this container then, with the reason.
-        lingered: whether mpirun was stopped because it did not end after its last rank.
-    """
-
-    code: int
-    stop_signal: int | None
-    stderr: str
-    lost: Sequence[Lost]
-    leased: int
-    workers: int
-    program_exists: bool = False
-    ranks: Ranks = field(default_factory=Ranks)
-    expected: Sequence[str] = ()
-    start_s: float | None = None
-    unreachable: Mapping[str, str] = field(default_factory=dict)
-    lingered: bool = False
-
-    @property
-    def missing(self) -> list[str]:
-        """Hosts on which a rank should have started, and none did."""
-        if not self.ranks.np:
-            return []
-        seen = set(self.ranks.started.values())
-        return [host for host in self.expected if host not in seen]
 
 
 def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
@@ -69,26 +21,70 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     if survived is not None:
         evidence = replace(evidence, ranks=ranks.first_causes(evidence.ranks, survived))
     told = [_renamed(one, layout) for one in dialect.failures(evidence.stderr)]
+    evidence = replace(evidence, lost=[one for one in evidence.lost if _counts(one, evidence)])
     lost = [
         Failure(message=f"{one.host} was lost: {one.why}", host=one.host) for one in evidence.lost
     ]
+    seen = [_with_memory(one, evidence) for one in _merged(told, evidence.ranks)]
     base = Outcome(
         code=evidence.code,
         fault=Fault.USER,
         message="",
-        failures=tuple(lost + _merged(told, evidence.ranks)),
-        ran=True,
+        failures=tuple(lost + seen),
+        ran=bool(evidence.ranks.started) or not evidence.ranks.np,
         evidence=tuple(_testimony(evidence)),
     )
-    if evidence.stop_signal is not None:
-        name = _signal_name(evidence.stop_signal)
-        return replace(
-            base,
-            code=128 + evidence.stop_signal,
-            fault=Fault.SIGNAL,
-            message=f"stopped by {name} while the job ran",
-        )
+    if evidence.halt is not None:
+        return _halted(base, evidence.halt, evidence.warned_s)
     return _by_evidence(base, evidence, dialect)
+
+
+def _counts(lost: Lost, evidence: Evidence) -> bool:
+    """Tell whether a loss belongs to the job: one after mpirun's end may have come of something else.
+
+    A rank that failed by itself explains mpirun's end; SIGKILL and SIGTERM come of a lost worker, too.
+    And where every rank has reported a good end, a worker may go.
+    """
+    if not lost.late:
+        return True
+    seen = evidence.ranks
+    if evidence.code == 0 and seen.np and len(seen.ends) == seen.np and not seen.failures:
+        return False
+    killed = (signals.SIGKILL, signals.SIGTERM)
+    return all(end.signal in killed and not end.why for end in seen.failures)
+
+
+def _with_memory(failure: Failure, evidence: Evidence) -> Failure:
+    """Name the memory limit where it has killed on that host meanwhile."""
+    seen = evidence.testimony.get(failure.host)
+    if failure.signal != signals.SIGKILL or seen is None or not seen.oom_kills:
+        return failure
+    who = f"rank {failure.rank} on {failure.host}" if failure.rank is not None else failure.host
+    return replace(failure, message=f"{who} was OOM-killed{_limit(seen)}")
+
+
+def _limit(seen: Testimony) -> str:
+    return f" (limit {seen.limit_bytes / 2**20:.0f} MiB)" if seen.limit_bytes else ""
+
+
+def _halted(base: Outcome, halt: Halt, warned_s: float | None) -> Outcome:
+    """Tell of an end that the agent was ordered to bring about."""
+    name = _signal_name(halt.signal)
+    after = f"; its ranks had {warned_s:.1f} s to save their work" if warned_s is not None else ""
+    match halt.cause:
+        case Cause.DEADLINE:
+            message = f"the deadline passed while the job ran{after}"
+            return replace(base, code=int(ExitCode.DEADLINE), fault=Fault.DEADLINE, message=message)
+        case Cause.PREEMPTED:
+            message = f"{halt.host} was told to stop ({name}) while the job ran{after}"
+            first = Failure(message=f"{halt.host} was told to stop ({name})", host=halt.host)
+            base = replace(base, failures=(first, *base.failures))
+            return _infrastructure(base, ExitCode.WORKER_LOST, message)
+        case Cause.PAUSED:
+            message = f"the job was paused{after}"
+        case _:
+            message = f"stopped by {name} while the job ran{after}"
+    return replace(base, code=128 + halt.signal, fault=Fault.SIGNAL, message=message)
 
 
 def _testimony(evidence: Evidence) -> Iterator[str]:
@@ -102,6 +98,16 @@ def _testimony(evidence: Evidence) -> Iterator[str]:
         yield f"{len(seen.started)} of {seen.np} ranks started, {len(seen.ends)} ended"
     if evidence.lingered:
         yield "mpirun did not end after its last rank, and was stopped"
+    for host, said in evidence.testimony.items():
+        yield from _of_worker(host, said)
+
+
+def _of_worker(host: str, said: Testimony) -> Iterator[str]:
+    """Tell what is out of the ordinary on a worker."""
+    if said.oom_kills:
+        yield f"{host}: its memory limit has killed {said.oom_kills} processes{_limit(said)}"
+    if said.sshd_restarts:
+        yield f"{host}: its sshd died {said.sshd_restarts} times"
 
 
 def _merged(told: Sequence[Failure], seen: Ranks) -> list[Failure]:
@@ -157,7 +163,8 @@ def _by_evidence(base: Outcome, evidence: Evidence, dialect: Dialect) -> Outcome
         return replace(base, code=program, message=f"the job's program {what} on a worker")
     if dialect.start_failed(evidence.stderr):
         message = first or "mpirun could not start its daemons on the workers"
-        return replace(_infrastructure(base, ExitCode.LAUNCH_FAILED, message), ran=False)
+        ran = bool(evidence.ranks.started)
+        return replace(_infrastructure(base, ExitCode.LAUNCH_FAILED, message), ran=ran)
     code = _code(base, evidence, dialect)
     return replace(base, code=code, message=first or _plain(code))
 
@@ -182,6 +189,10 @@ def _success(base: Outcome, evidence: Evidence, first: str) -> Outcome:
     if evidence.missing:
         where = ", ".join(evidence.missing)
         message = f"mpirun says success, but no rank ran on {where}"
+        return _infrastructure(base, ExitCode.FALSE_SUCCESS, message)
+    if evidence.unvisited:
+        where = ", ".join(evidence.unvisited)
+        message = f"mpirun says success, but it never logged in on {where}"
         return _infrastructure(base, ExitCode.FALSE_SUCCESS, message)
     return replace(base, code=0, fault=Fault.NONE, failures=(), message="the job succeeded")
 

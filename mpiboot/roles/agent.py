@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mpiboot import __version__
-from mpiboot.errors import ConfigError, ExitCode
+from mpiboot.errors import ConfigError, DeadlineError, ExitCode
 from mpiboot.log import logger
 from mpiboot.model.options import PARCEL
 from mpiboot.model.outcome import Outcome, Stage
@@ -55,6 +55,7 @@ class Agent:
         self.timeline = Timeline()
         self.directory = Path()
         self.stop_signal: int | None = None
+        self.overdue = False
         self.stopped = asyncio.Event()
         self.changed = asyncio.Event()
         self.target: Child | None = None
@@ -97,6 +98,20 @@ class Agent:
         if self._ladder is None:
             self._ladder = Ladder(self.settings.stop_grace_s)
         return self._ladder
+
+    def expire(self) -> None:
+        """Stop because the deadline of the whole job has passed."""
+        if self._outcome is None and not self.stopped.is_set():
+            logger.error("the deadline has passed: stopping while %s", self.timeline.stage.value)
+            self.overdue = True
+            self.stopped.set()
+            self.changed.set()
+
+    def stopped_while(self, stage: str) -> Outcome:
+        """Return the outcome of a stop, or of the deadline, at a stage before the job ran."""
+        if self.overdue:
+            return verdict.of_error(DeadlineError(f"the deadline passed while {stage}"))
+        return verdict.of_stop(self.stop_signal or signal.SIGTERM, stage)
 
     def enter(self, stage: Stage) -> None:
         """Begin a stage and tell the status file."""
@@ -145,7 +160,7 @@ class Agent:
             return
         if self._outcome is not None:
             logger.debug("%s: already ending", name)
-        elif self.stop_signal is None:
+        elif self.stop_signal is None and not self.overdue:
             logger.info("%s: stopping while %s", name, self.timeline.stage.value)
             self.stop_signal = number
             self.stopped.set()

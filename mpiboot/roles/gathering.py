@@ -232,7 +232,7 @@ class Gathering:
             login.lease.close()
             return
         self.leases[host.name] = login.lease
-        login.lease.attach(lambda _message: None, lambda why: self._lost(host, why))
+        login.lease.attach(lambda _message: None, lambda why, _: self._lost(host, why))
         self._arrive(
             host,
             Seen(host=host, reach=login.reach, address=address, port=port, facts=login.facts),
@@ -244,7 +244,7 @@ class Gathering:
             lease.close()
             return
         self.leases[host.name] = lease
-        lease.attach(lambda _message: None, lambda why: self._lost(host, why))
+        lease.attach(lambda _message: None, lambda why, _: self._lost(host, why))
 
     def _arrive(self, host: Host, seen: Seen) -> None:
         self.seen[host.name] = replace(seen, ready_after_s=self.waited_s)
@@ -275,6 +275,7 @@ class Gathering:
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
 
-def hello() -> Message:
+def hello(launcher_id: str) -> Message:
     """Introduce this launcher to a worker."""
-    return Message(kind=messages.HELLO, body={"launcher": os.uname().nodename})
+    body = {"launcher": os.uname().nodename, "id": launcher_id}
+    return Message(kind=messages.HELLO, body=body)

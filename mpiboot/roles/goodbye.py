@@ -32,7 +32,7 @@ def _one(over: Over, lease: Lease) -> asyncio.Future[None]:
         if message.kind == messages.BYE and not heard.done():
             heard.set_result(None)
 
-    def gone(_why: str) -> None:
+    def gone(_why: str, _how: object) -> None:
         if not heard.done():
             heard.set_result(None)
 

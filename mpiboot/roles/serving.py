@@ -38,7 +38,7 @@ class Service:
 
     Args:
         agent: the agent at work.
-        on_login: is told of each login and each closed connection after the first proof.
+        on_login: is told of each login, session and closed connection after the first proof.
         on_down: is told when logins stop to work for a while, and why.
         on_up: is told when one has worked again.
         on_fail: is told once when sshd cannot be kept up.
@@ -190,7 +190,7 @@ class Service:
             logger.log(sshlog.severity(what, level), "sshd: %s", line)
         if what is Line.REJECTED:
             self.rejected += 1
-        elif what in (Line.ACCEPTED, Line.CLOSED) and self._proven:
+        elif what in (Line.ACCEPTED, Line.CLOSED, Line.SESSION) and self._proven:
             self._on_login(what)
 
     def _went_down(self, why: str) -> None:

@@ -1,4 +1,4 @@
-"""Run mpirun and watch it: its output, its end, the leases, the order to stop."""
+"""Watch mpirun: its end, the leases, the ranks' reports, the order to stop."""
 
 from __future__ import annotations
 
@@ -8,41 +8,42 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from mpiboot.errors import ConfigError
 from mpiboot.link import messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.plan import ranks
+from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost, Testimony
 from mpiboot.plan.launch import LaunchPlan
 from mpiboot.plan.layout import Layout
-from mpiboot.plan.verdict import Evidence, Lost
-from mpiboot.report.output import Output
-from mpiboot.roles.agent import Agent
+from mpiboot.plan.loss import How
+from mpiboot.roles import losing
 from mpiboot.roles.calling import Calls
-from mpiboot.runtime.children import DEVNULL, PIPE, Child
+from mpiboot.roles.forewarning import Forewarning
+from mpiboot.roles.halting import Halting
+from mpiboot.roles.mpirun import Mpirun
+from mpiboot.runtime.children import Child
 from mpiboot.runtime.ladder import Ladder
-from mpiboot.runtime.streams import Copier
 from mpiboot.runtime.within import within
 
 # mpirun names the daemon it lost within this time; then it is taken down.
 _OWN_WORDS_S = 3.0
 _TAKE_DOWN_S = 12.0
-# Output that is still in the pipe when mpirun has ended; a left-over process may hold it open.
-_LAST_OUTPUT_S = 2.0
+_OWN_END_S = 1.5
 # Open MPI 5 now and then stays for ever after its last rank; others are gone in a tenth of a second.
 _LINGER_S = 5.0
 # Reports of ranks take another way than mpirun's status, and may arrive later.
 _LAST_REPORTS_S = 1.0
+_TESTIMONY_S = 2.0
 
 
 class Watch:
     """One execution of mpirun.
 
     Args:
-        agent: the agent at work.
+        halting: the order to end it.
         leases: of those who take part, by the user's names for them.
         arranged: who runs what.
         plan: how mpirun is called.
@@ -51,73 +52,97 @@ class Watch:
 
     def __init__(
         self,
-        agent: Agent,
+        halting: Halting,
         leases: Mapping[str, Lease],
         arranged: Layout,
         plan: LaunchPlan,
         tell_own: Callable[[Message], None],
     ) -> None:
-        self._agent = agent
+        self._agent = agent = halting.agent
+        self._halting = halting
         self._loop = asyncio.get_running_loop()
         self._leases = dict(leases)
         self._arranged = arranged
         self._plan = plan
         self._tell_own = tell_own
         self._terms = ranks.Terms(start_s=agent.settings.start_timeout_s, linger_s=_LINGER_S)
-        self._lost: list[Lost] = []
+        self._lost: dict[str, Lost] = {}
+        self._explaining: dict[str, asyncio.Task[None]] = {}
+        self._testimony: dict[str, Testimony] = {}
         self._news = asyncio.Event()
-        self._copiers: list[Copier] = []
-        self._log: IO[bytes] | None = None
-        self._feeder: Child | None = None
+        self._mpirun: Mpirun | None = None
         self._begun = 0.0
         self._too_late = False
         self._calls = Calls()
         self._unreachable: dict[str, str] = {}
         self._lingers = False
+        self._warned_s: float | None = None
         self.book = ranks.Book(arranged.np if plan.wrapper is not None and not plan.own else 0)
 
     def hear(self, host: str, message: Message) -> None:
-        """Take what a host says: reports of ranks, and answers to our calls."""
+        """Take what a host says: reports of ranks, its testimony, answers to our calls."""
         if message.kind == messages.CALL:
             self._calls.hear(host, message)
-        if message.kind == messages.RANK:
+        elif message.kind == messages.WITNESS:
+            self._testimony[host] = messages.read_testimony(message)
+            self._news.set()
+        elif message.kind == messages.NOTICE and message.text("event") == messages.STOPPING:
+            number = messages.number(message.body, "signal", 64) or signal.SIGTERM
+            logger.warning("%s was told to stop (%s)", host, signal.Signals(number).name)
+            self._halting.give(Halt(cause=Cause.PREEMPTED, signal=number, host=host))
+        elif message.kind == messages.RANK:
             wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
             if self.book.hear(host, message.body, self._loop.time(), wall):
                 self._news.set()
 
     async def run(self) -> Evidence:
         """Start mpirun as planned and return what was seen of it."""
-        child = self._spawn()
+        self._mpirun = Mpirun(self._agent, self._plan, self._rank_is_shown)
+        child = self._mpirun.child
         self._begun = self._loop.time()
         self._agent.target = child
         for name, lease in self._leases.items():
             self._follow(name, lease)
         await self._until_ended(child)
         self._agent.target = None
-        if self._feeder is not None:
-            self._feeder.signal(signal.SIGTERM)
-        stop = self._agent.stop_signal
-        lost = tuple(self._lost)
-        await self._finish_output()
-        evidence = self._evidence(child.ended.result(), stop, lost)
+        await asyncio.gather(self._mpirun.finish(), self._roll_call())
+        return await self._last_reports(child.ended.result())
+
+    async def _roll_call(self) -> None:
+        """Ask every worker what it has seen; what its ranks reported comes before its answer."""
+        asked = {name: one for name, one in self._leases.items() if not one.plain}
+        for lease in asked.values():
+            lease.send(Message(kind=messages.WITNESS))
+        deadline = self._loop.time() + _TESTIMONY_S
+        while {*asked} - {*self._testimony} - {*self._lost} and self._loop.time() < deadline:
+            self._news.clear()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await within(deadline - self._loop.time(), self._news.wait())
+        if self._explaining:
+            await asyncio.wait(self._explaining.values())
+
+    async def _last_reports(self, code: int) -> Evidence:
+        """Wait a moment for reports that may decide the verdict."""
+        evidence = self._evidence(code)
         deadline = self._loop.time() + _LAST_REPORTS_S
-        while not stop and not lost and self._reports_are_due(evidence):
+        while not evidence.halt and not evidence.lost and self._reports_are_due(evidence):
             if self._loop.time() >= deadline:
                 break
             self._news.clear()
             with contextlib.suppress(asyncio.TimeoutError):
                 await within(deadline - self._loop.time(), self._news.wait())
-            evidence = self._evidence(child.ended.result(), stop, lost)
+            evidence = self._evidence(code)
         return evidence
 
-    def _evidence(self, code: int, stop: int | None, lost: tuple[Lost, ...]) -> Evidence:
+    def _evidence(self, code: int) -> Evidence:
+        assert self._mpirun is not None  # noqa: S101 - it has run
         slots = {place.name: place.slots for place in self._arranged.places}
         map_by = self._agent.settings.map_by
         return Evidence(
             code=code,
-            stop_signal=stop,
-            stderr=self._copiers[0].tail.text,
-            lost=lost,
+            halt=self._halting.order,
+            stderr=self._mpirun.stderr,
+            lost=tuple(self._lost.values()),
             leased=sum(not lease.plain for lease in self._leases.values()),
             workers=len(self._arranged.places),
             program_exists=Path(self._plan.program).exists(),
@@ -126,6 +151,9 @@ class Watch:
             start_s=self._terms.start_s if self._too_late else None,
             unreachable=self._unreachable,
             lingered=self._lingers,
+            own=self._plan.own,
+            testimony=dict(self._testimony),
+            warned_s=self._warned_s,
         )
 
     def _reports_are_due(self, evidence: Evidence) -> bool:
@@ -136,51 +164,6 @@ class Watch:
         if evidence.code == 0:
             return bool(evidence.missing)
         return len(seen.ends) < max(1, len(seen.started))
-
-    def _spawn(self) -> Child:
-        plan = self._plan
-        self._log = self._open_log()
-        output = self._output()
-        self._feeder = self._feed()
-        child = self._agent.children.spawn(
-            plan.argv,
-            name="mpirun",
-            env=plan.environ,
-            stdin=None if self._feeder is None else DEVNULL,
-            stdout=PIPE if self._log is not None or plan.pipe_stdout else None,
-            stderr=PIPE,
-            ignore_sigpipe=plan.ignore_sigpipe,
-        )
-        for pipe, target in ((child.popen.stderr, 2), (child.popen.stdout, 1)):
-            if pipe is not None:
-                copier = Copier(pipe, target, self._log, output if target == 2 else None)
-                copier.start()
-                self._copiers.append(copier)
-        return child
-
-    def _feed(self) -> Child | None:
-        """Bring rank 0 its stdin where this MPI loses it on the way."""
-        wrapper = self._plan.wrapper
-        if wrapper is None or not wrapper.feeds:
-            return None
-        argv = wrapper.feeder(f"{self._agent.directory}/ssh_config")
-        return self._agent.children.spawn(
-            argv, env=self._plan.environ, stdin=None, stdout=DEVNULL, stderr=DEVNULL
-        )
-
-    def _output(self) -> Output | None:
-        """Make what takes framed output apart, where it is framed."""
-        wrapper, settings = self._plan.wrapper, self._agent.settings
-        if wrapper is None or not wrapper.nonce:
-            return None
-        return Output(
-            wrapper.nonce,
-            tag=settings.tag_output,
-            stamp=settings.timestamp_output,
-            directory=settings.output_dir,
-            log=self._log,
-            on_mark=self._rank_is_shown,
-        )
 
     def _rank_is_shown(self, rank: int, count: int) -> None:
         self._loop.call_soon_threadsafe(self._shown, rank, count)
@@ -193,29 +176,17 @@ class Watch:
             lease.send(message)
         self._tell_own(message)
 
-    def _open_log(self) -> IO[bytes] | None:
-        path = self._agent.settings.log_file
-        if not path:
-            return None
-        try:
-            return Path(path).open("ab", buffering=0)
-        except OSError as fault:
-            raise ConfigError(
-                f"cannot write the log file {path}: {fault.strerror}", hint="check --log-file"
-            ) from fault
-
     async def _until_ended(self, child: Child) -> None:
-        """Wait for mpirun's end, or bring it about: when stopped, when a worker is lost, in time."""
-        agent = self._agent
-        stop = asyncio.ensure_future(agent.stopped.wait())
-        while not child.ended.done() and not stop.done():
+        """Wait for mpirun's end, or bring it about: when ordered, when a worker is lost, in time."""
+        halt = asyncio.ensure_future(self._halting.ordered.wait())
+        while not child.ended.done() and not halt.done():
             self._news.clear()
             if self._lost:
-                await self._take_down_for_lost(child, stop)
+                await self._take_down_for_lost(child, halt)
                 break
             advice = ranks.advise(
                 self.book, self._terms, begun=self._begun,
-                quiet_since=max(one.heard_at for one in self._copiers), now=self._loop.time(),
+                quiet_since=self._quiet_since(), now=self._loop.time(),
             )  # fmt: skip
             self._too_late, self._lingers = advice.too_late, advice.lingers
             if advice.too_late or advice.lingers:
@@ -223,16 +194,36 @@ class Watch:
                 break
             news = asyncio.ensure_future(self._news.wait())
             patience = None if advice.until is None else advice.until - self._loop.time()
-            await _first({child.ended, stop, news}, patience)
+            await _first({child.ended, halt, news}, patience)
             news.cancel()
+        halt.cancel()
         if child.running:
-            await agent.ladder.stop(child, agent.stop_signal or signal.SIGTERM)
-        stop.cancel()
+            await self._halt(child, self._halting.order or Halt(cause=Cause.SIGNAL))
 
-    async def _take_down_for_lost(self, child: Child, stop: asyncio.Future[Any]) -> None:
-        logger.error("%s was lost: %s; stopping the job", self._lost[0].host, self._lost[0].why)
-        await _first({child.ended, stop}, _OWN_WORDS_S)
-        if not child.ended.done() and not stop.done():
+    def _quiet_since(self) -> float:
+        assert self._mpirun is not None  # noqa: S101 - it runs
+        return self._mpirun.heard_at
+
+    async def _halt(self, child: Child, order: Halt) -> None:
+        """Let the ranks save their work, then end mpirun."""
+        final = order.cause in (Cause.SIGNAL, Cause.DEADLINE)
+        ladder = self._agent.ladder if final else None
+        here = any(not place.address for place in self._arranged.places)
+        tell_own = self._tell_own if here else None
+        warning = Forewarning(self._agent, self._leases, tell_own, child)
+        self._warned_s = await warning.give(lambda: self.book.all_ended, ladder)
+        if self._warned_s is not None:  # an mpirun that is ending by itself may crash of a signal
+            await asyncio.wait({child.ended}, timeout=_OWN_END_S)
+        if child.running:
+            ladder = ladder or Ladder(_TAKE_DOWN_S)
+            number = order.signal if order.cause is Cause.SIGNAL else signal.SIGTERM
+            await ladder.stop(child, number)
+
+    async def _take_down_for_lost(self, child: Child, halt: asyncio.Future[Any]) -> None:
+        first = next(iter(self._lost.values()))
+        logger.error("%s was lost: %s; stopping the job", first.host, first.why)
+        await _first({child.ended, halt}, _OWN_WORDS_S)
+        if not child.ended.done() and not halt.done():
             await Ladder(_TAKE_DOWN_S).stop(child)
 
     async def _take_down_in_time(self, child: Child) -> None:
@@ -244,19 +235,21 @@ class Watch:
         await Ladder(_TAKE_DOWN_S).stop(child)
 
     def _follow(self, name: str, lease: Lease) -> None:
-        def gone(why: str) -> None:
-            self._lost.append(Lost(host=name, why=why))
-            self._news.set()
+        def gone(why: str, how: How) -> None:
+            late = self._agent.target is None
+            self._explaining[name] = asyncio.ensure_future(
+                self._lose(name, lease, why, how, late=late)
+            )
 
         lease.attach(lambda message: self.hear(name, message), gone)
         lease.send(Message(kind=messages.PHASE, body={"stage": "running"}))
 
-    async def _finish_output(self) -> None:
-        loop = asyncio.get_running_loop()
-        ends = [loop.run_in_executor(None, one.join, _LAST_OUTPUT_S) for one in self._copiers]
-        await asyncio.gather(*ends)
-        if self._log is not None:
-            self._log.close()
+    async def _lose(self, name: str, lease: Lease, why: str, how: How, *, late: bool) -> None:
+        """Take note of a loss once its kind is known; the order of the losses is kept."""
+        self._lost[name] = Lost(host=name, why=why, late=late)
+        known = await losing.explain(lease, why, how, self._agent.settings.lease_timeout_s)
+        self._lost[name] = Lost(host=name, why=known.why, late=late)
+        self._news.set()
 
 
 async def _first(futures: set[asyncio.Future[Any]], timeout_s: float | None = None) -> None:

@@ -19,13 +19,19 @@ from mpiboot.mpi import DIALECTS
 from mpiboot.plan import release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import metrics
-from mpiboot.roles import calling
+from mpiboot.roles import calling, ranksignals, witness
 from mpiboot.roles.agent import SOCKET, Agent
+from mpiboot.roles.clearing import Clearing
+from mpiboot.roles.fence import Fence
+from mpiboot.roles.leaving import Leaving
 from mpiboot.roles.serving import Service, default_port
+from mpiboot.roles.witness import Witness
 from mpiboot.runtime import files, processes
 from mpiboot.runtime.within import within
 
 _SESSION_POLL_S = 1.0
+# What ranks have written to our socket is read before we testify.
+_REPORTS_S = 0.02
 _DAEMONS = frozenset(name for dialect in DIALECTS for name in dialect.DAEMONS)
 
 
@@ -53,6 +59,7 @@ class Worker:
             on_fail=self._sshd_gone,
             on_facts=self._tell_facts,
         )
+        self._witness = Witness(lambda: self._service.sshd.restarts if self._service.sshd else 0)
         self._link = LinkServer(
             Callbacks(
                 on_open=self._opened,
@@ -60,10 +67,13 @@ class Worker:
                 on_close=self._closed,
                 on_probe=lambda what: self._not_ready if what == "ready" else "",
                 on_rank=self._rank_reports,
+                beat=witness.beat,
             ),
             beat_s=agent.settings.heartbeat_s,
             lost_s=agent.settings.lease_timeout_s,
         )
+        self._fence = Fence(self._link, Clearing(agent, self._link), self._witness)
+        self._leaving = Leaving(agent, self._link)
         agent.not_ready = lambda: self._not_ready
         agent.details = self._details
         agent.families = self._families
@@ -115,6 +125,8 @@ class Worker:
         while True:
             if agent.stop_signal is not None:
                 stage = agent.timeline.stage.value
+                if self._running:
+                    await self._leaving.warn(lambda: self._seen.over is not None)
                 return replace(verdict.of_stop(agent.stop_signal, stage), ran=self._used)
             if self._service.failed:
                 return self._failure(ExitCode.LAUNCH_FAILED, self._service.failed)
@@ -165,6 +177,8 @@ class Worker:
         self._seen = replace(self._seen, sessions=open_now)
 
     def _login(self, what: Line) -> None:
+        if what is Line.SESSION:
+            self._witness.session()
         self._contacted = self._contacted or what is Line.ACCEPTED
         self._agent.changed.set()
 
@@ -182,7 +196,8 @@ class Worker:
     def _send_facts(self, lease: Lease) -> None:
         """Tell a launcher what is here, if that is known yet."""
         if self._service.facts is not None:
-            lease.send(messages.facts_message(self._service.facts))
+            ticket = self._fence.ticket(lease)
+            lease.send(messages.facts_message(self._service.facts, ticket))
 
     def _tell_facts(self) -> None:
         """Tell those who came too early: one that logged in need not wait for our own proof."""
@@ -195,14 +210,25 @@ class Worker:
             if over is not None:
                 self._seen = replace(self._seen, over=over)
                 lease.send(Message(kind=messages.BYE))
+                if not over.final:
+                    self._fence.over(lease)
                 self._agent.changed.set()
         elif message.kind == messages.PHASE:
             self._running = message.text("stage") == Stage.RUNNING.value
             self._follow()
         elif message.kind == messages.RANK:
             self._link.tell_rank(messages.rank_message(message.body))
+        elif message.kind == messages.CLAIM:
+            self._fence.hear(lease, message)
+        elif message.kind == messages.WITNESS:
+            self._loop.call_later(_REPORTS_S, self._testify, lease)
+        elif message.kind == messages.SIGNAL:
+            ranksignals.obey(message)
         elif message.kind == messages.CALL:
             self._calls.append(asyncio.ensure_future(calling.answer(lease, message)))
+
+    def _testify(self, lease: Lease) -> None:
+        lease.send(messages.testimony_message(self._witness.testify()))
 
     def _rank_reports(self, message: Message) -> None:
         """Pass on what a rank of this container says; the launcher has no other ear here."""
@@ -214,6 +240,8 @@ class Worker:
         self._seen = replace(self._seen, leases=len(self._link.leases), silent_since=now)
         if self._seen.over is None and not self._not_ready:
             logger.warning("the lease of launcher %s is lost: %s", lease.launcher, reason)
+        if self._seen.over is None:
+            self._fence.lost(lease)
         if not self._link.leases and (self._seen.over is None or not self._seen.over.final):
             self._running = False
             self._follow()

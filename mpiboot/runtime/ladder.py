@@ -13,6 +13,7 @@ from mpiboot.runtime.children import Child
 RESERVE_S = 2.0
 HURRY_S = 1.0
 _POLL_S = 0.02
+_KILLS = 50  # rounds; who does not go after these hangs in the kernel
 
 
 class Ladder:
@@ -25,6 +26,13 @@ class Ladder:
     def __init__(self, grace_s: float) -> None:
         self._clock = asyncio.get_running_loop().time
         self._deadline = self._clock() + max(grace_s - RESERVE_S, grace_s / 2)
+
+    @classmethod
+    def of(cls, grace_s: float) -> Ladder:
+        """Make one with all of its time before KILL."""
+        made = cls(grace_s)
+        made._deadline = made._clock() + grace_s
+        return made
 
     def hurry(self) -> None:
         """Shorten what is left, on a second TERM."""
@@ -58,6 +66,19 @@ class Ladder:
             return False
         processes.kill_all(spare)
         return True
+
+    async def end(self, alive: Callable[[], Collection[int]]) -> None:
+        """End the processes that `alive` finds, and those that they make meanwhile."""
+        left = alive()
+        processes.send(left, signal.SIGTERM)
+        processes.send(left, signal.SIGCONT)
+        await self._until(lambda: not alive())
+        for _ in range(_KILLS):
+            left = alive()
+            if not left:
+                return
+            processes.send(left, signal.SIGKILL)
+            await asyncio.sleep(_POLL_S)
 
     async def _until(self, done: Callable[[], bool]) -> bool:
         while not done():

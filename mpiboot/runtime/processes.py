@@ -49,10 +49,19 @@ def adopted(names: Collection[str]) -> int:
     return sum(parent == me and name(pid) in names for pid, parent in parents().items())
 
 
-def descendants(root: int) -> list[int]:
-    """List the living descendants of a process."""
-    table = parents()
+def descendants(root: int, table: dict[int, int] | None = None) -> list[int]:
+    """List the living descendants of a process, by a table of now or the one given."""
+    table = parents() if table is None else table
     return [pid for pid in table if _descends(pid, root, table)]
+
+
+def line(pid: int, table: dict[int, int]) -> list[int]:
+    """List a process, its parent, and so on."""
+    found = []
+    while pid:
+        found.append(pid)
+        pid = table.get(pid, 0)
+    return found
 
 
 def _descends(pid: int, root: int, table: dict[int, int]) -> bool:
@@ -75,6 +84,13 @@ def send(pids: Collection[int], number: int) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+def send_groups(pids: Collection[int], number: int) -> None:
+    """Signal each process that is still there, with all of its group where it leads one."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(-pid if os.getpgid(pid) == pid else pid, number)
 
 
 def kill_all(spare: Collection[int] = ()) -> None:

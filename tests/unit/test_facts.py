@@ -47,7 +47,7 @@ junk = st.recursive(
 
 def test_facts_arrive_as_they_were_sent() -> None:
     """Nothing is lost on the way, and no field has been forgotten by the reader."""
-    line = messages.facts_message(WHOLE).encode()
+    line = messages.facts_message(WHOLE, 1).encode()
     message = messages.decode(line)
     assert message is not None
     assert messages.read_facts(message) == WHOLE

@@ -36,7 +36,7 @@ def test_facts_round_trip() -> None:
         shm_bytes=1 << 26, nofile=-1, memlock_bytes=65536, mpi="mpirun (Open MPI) 4.1.4",
         path="/opt/ü/bin:/bin", ld_library_path="/l", version="0.1.0",
     )  # fmt: skip
-    line = messages.facts_message(facts).encode()
+    line = messages.facts_message(facts, 1).encode()
     assert line.count(b"\n") == 1
     got = messages.decode(line)
     assert got is not None
@@ -77,10 +77,10 @@ def test_any_json_is_a_message_or_none(value: object) -> None:
 
 def test_another_version_is_told_from_junk() -> None:
     """Unlike versions are named; a line of no version is just junk."""
-    assert messages.foreign_version(b'{"v":2,"kind":"hello"}') == "2"
+    assert messages.foreign_version(b'{"v":3,"kind":"hello"}') == "3"
     assert messages.foreign_version(Message(kind=messages.BEAT).encode()) == ""
     assert messages.foreign_version(b"hello") == ""
-    assert messages.decode(b'{"v":2,"kind":"hello"}') is None
+    assert messages.decode(b'{"v":3,"kind":"hello"}') is None
 
 
 @pytest.mark.parametrize("body", [{}, {"code": True, "final": True, "ran": True},

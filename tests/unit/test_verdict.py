@@ -9,8 +9,8 @@ from mpiboot.errors import ConfigError, ExitCode, NotReadyError
 from mpiboot.model.outcome import Fault, Outcome
 from mpiboot.mpi import openmpi4
 from mpiboot.plan import verdict
+from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.layout import Layout, Place
-from mpiboot.plan.verdict import Evidence, Lost
 
 PLACE = Place(name="my_w_1", node="10.0.0.1", slots=2, address="10.0.0.1", port=22, user="", why="")
 LAYOUT = Layout(places=(PLACE,), np=2)
@@ -28,9 +28,8 @@ def judge(
     stop: int | None = None,
     leased: int = 1,
 ) -> Outcome:
-    evidence = Evidence(
-        code=code, stop_signal=stop, stderr=stderr, lost=lost, leased=leased, workers=1
-    )
+    halt = None if stop is None else Halt(cause=Cause.SIGNAL, signal=stop)
+    evidence = Evidence(code=code, halt=halt, stderr=stderr, lost=lost, leased=leased, workers=1)
     return verdict.judge(evidence, openmpi4, LAYOUT)
 
 

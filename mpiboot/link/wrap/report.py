@@ -10,7 +10,7 @@ from mpiboot.link.wrap import compact
 from mpiboot.link.wrap.errors import CannotRunError
 from mpiboot.link.wrap.ready import wait
 
-_VERSION = 1  # of the link's messages
+_VERSION = 2  # of the link's messages
 _PATIENCE_S = 1.0
 _AGAIN_S = 0.01
 

@@ -1,0 +1,90 @@
+"""What is known of a worker whose lease was lost → its kind, in words."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+# From this share of its limit on, memory is the likely reason for a sudden end.
+_FULL = 0.9
+
+
+class How(str, enum.Enum):
+    """How the launcher's end of a lease noticed."""
+
+    CLOSED = "closed"
+    SILENT = "silent"
+    NO_ACK = "no ack"
+    LEFT = "left"
+
+
+class Kind(str, enum.Enum):
+    """What became of the worker; also the label of the metric."""
+
+    GONE = "container gone"
+    OOM = "out of memory"
+    FROZEN = "frozen"
+    UNREACHABLE = "unreachable"
+    SSHD = "sshd gone"
+    SUPERSEDED = "superseded"
+    LEFT = "left"
+
+
+class Knock(str, enum.Enum):
+    """What a fresh connection to the worker's port showed."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """A container's memory as its last heartbeat told it, in bytes; 0: not known."""
+
+    used_bytes: int = 0
+    limit_bytes: int = 0
+    oom_kills: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """What became of a worker, and the sentence for it."""
+
+    kind: Kind
+    why: str
+
+
+def explain(
+    how: How, detail: str, knock: Knock, memory: Memory, notice: str = "", *, silent_s: float = 0.0
+) -> Loss:
+    """Tell what became of a worker.
+
+    Args:
+        how: as our own end of the lease saw it.
+        detail: in words.
+        knock: what a connection attempt showed afterwards.
+        memory: its last word about its memory.
+        notice: its last word about itself, as "superseded by …".
+        silent_s: for how long it had said nothing.
+    """
+    if notice:
+        return Loss(kind=Kind.SUPERSEDED, why=notice)
+    if how is How.LEFT:
+        return Loss(kind=Kind.LEFT, why=detail)
+    if how is How.SILENT:
+        why = f"silent for {silent_s:g} s, though its kernel still answers: frozen or overloaded"
+        return Loss(kind=Kind.FROZEN, why=why)
+    if how is How.NO_ACK:
+        why = f"unreachable: nothing came through for {silent_s:g} s"
+        return Loss(kind=Kind.UNREACHABLE, why=why)
+    if knock is Knock.ACCEPTED:
+        why = "its SSH session was killed, but the container still accepts logins"
+        return Loss(kind=Kind.SSHD, why=why)
+    if memory.limit_bytes and memory.used_bytes >= _FULL * memory.limit_bytes:
+        share = f"{memory.used_bytes / memory.limit_bytes:.0%}"
+        why = f"its container is gone; its memory was at {share} of the limit just before"
+        return Loss(kind=Kind.OOM, why=why)
+    if knock is Knock.REFUSED:
+        return Loss(kind=Kind.SSHD, why="its sshd is gone: connections are refused")
+    return Loss(kind=Kind.GONE, why=f"its container is gone ({detail})")

@@ -1,0 +1,265 @@
+"""One attempt of the launcher: gather, plan, claim, run, judge."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mpiboot.errors import LaunchFailedError, MpibootError, NotReadyError
+from mpiboot.link import client
+from mpiboot.link.client import Lease
+from mpiboot.link.messages import Message
+from mpiboot.log import logger
+from mpiboot.model.hosts import Source
+from mpiboot.model.outcome import Outcome, Stage
+from mpiboot.plan import gather, launch, layout, owning, standins, verdict
+from mpiboot.plan.gather import Decision, Verb
+from mpiboot.plan.identity import Own
+from mpiboot.plan.launch import Ground, LaunchPlan
+from mpiboot.plan.layout import Layout
+from mpiboot.plan.release import Over
+from mpiboot.report.progress import Bar
+from mpiboot.roles import describing, gathering, goodbye, ground, installation
+from mpiboot.roles.agent import SOCKET, Agent
+from mpiboot.roles.claiming import Claimant
+from mpiboot.roles.gathering import Approach, Gathering
+from mpiboot.roles.halting import Halting
+from mpiboot.roles.installation import Installation
+from mpiboot.roles.launcher_view import LauncherView
+from mpiboot.roles.serving import default_port
+from mpiboot.roles.watching import Watch
+from mpiboot.runtime import files, keymaking, keys, sshd
+from mpiboot.runtime.keys import KeyMaterial
+
+# A fault of our own is told at once, but workers that are ready are released first.
+_RELEASE_S = 3.0
+
+
+class Attempt:
+    """One way from the first look-up to the verdict.
+
+    Attributes:
+        halting: the order to end it.
+
+    Args:
+        agent: the agent at work.
+        view: what the outside sees.
+        claimant: this launcher, as workers know it.
+        tell_own: sends a message to the ranks of this very container.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        view: LauncherView,
+        claimant: Claimant,
+        tell_own: Callable[[Message], None],
+    ) -> None:
+        self._agent = agent
+        self._settings = agent.settings
+        self._view = view
+        self._claimant = claimant
+        self._tell_own = tell_own
+        self._gathering: Gathering | None = None
+        self._watch: Watch | None = None
+        self.halting = Halting(agent)
+
+    @property
+    def leases(self) -> list[Lease]:
+        """The leases that are open."""
+        return list(self._gathering.leases.values()) if self._gathering else []
+
+    async def run(self) -> Outcome:
+        """Make the attempt; whatever goes wrong becomes its outcome."""
+        try:
+            return await self._run()
+        except Exception as fault:  # noqa: BLE001 - the workers must hear of a fault of ours, too
+            if not isinstance(fault, MpibootError):
+                logger.error("internal fault", exc_info=fault)
+            return verdict.of_error(fault)
+        finally:
+            self.halting.close()
+
+    def hear_own(self, message: Message) -> None:
+        """Take the report of a rank that runs in this very container."""
+        here = (
+            [one.name for one in self._view.layout.places if not one.address]
+            if self._view.layout
+            else []
+        )
+        if self._watch is not None and here:
+            self._watch.hear(here[0], message)
+
+    async def release(self, outcome: Outcome, *, final: bool) -> None:
+        """Tell every worker that holds a lease how it ended."""
+        over = Over(code=outcome.code, final=final, ran=outcome.ran)
+        await goodbye.say(over, self.leases)
+
+    async def _run(self) -> Outcome:
+        agent = self._agent
+        source = ground.find_source(self._settings, agent.env)
+        installed = asyncio.ensure_future(
+            installation.find(self._settings, agent.job_env, agent.children, self._view.command)
+        )
+        # A fault that ends the run earlier must not leave this one's to the garbage collector.
+        installed.add_done_callback(lambda task: task.cancelled() or task.exception())
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, client.load)
+        origin = keys.find(self._settings, agent.env)
+        material = await loop.run_in_executor(None, keymaking.prepare, origin, agent.directory)
+        own = await loop.run_in_executor(None, ground.own, agent.job_env)
+        agent.enter(Stage.WAITING)
+        decision = await self._gather(source, material, own, installed)
+        if decision is None:
+            return agent.stopped_while("waiting for workers")
+        if decision.verb is Verb.FAIL:
+            raise self._not_ready(decision)
+        agent.enter(Stage.LAUNCHING)
+        if not await agent.unless_stopped(installed):
+            return agent.stopped_while("launching")
+        if any(one.here for one in decision.chosen):
+            own = await self._describe_here(own)
+        plan, arranged = self._plan(decision, material, own, installed.result())
+        return await self._launch(plan, arranged, installed.result())
+
+    async def _gather(
+        self,
+        source: Source,
+        material: KeyMaterial,
+        own: Own,
+        installed: asyncio.Future[Installation],
+    ) -> Decision | None:
+        """Wait for the workers; None when stopped meanwhile."""
+        settings, agent = self._settings, self._agent
+        approach = Approach(
+            login=client.Terms(
+                identity=material.identity,
+                host_publics=material.host_publics,
+                known_hosts=ground.known_hosts(settings, material),
+                hello=gathering.hello(self._claimant.launcher_id),
+                timeout_s=settings.attempt_timeout_s,
+                lost_s=settings.lease_timeout_s,
+            ),
+            user=settings.ssh_user or sshd.account(),
+            port=default_port(settings),
+            attempt_s=settings.attempt_timeout_s,
+            settle_s=settings.settle_s,
+            deadline_s=settings.wait_timeout_s,
+            strikes=settings.strikes,
+        )
+        self._gathering = Gathering(source, approach, own, Bar(settings.progress))
+        self._view.gathering = self._gathering
+        waiting = asyncio.ensure_future(self._gathering.run())
+        done = await agent.unless_stopped(_first_fault(waiting, installed))
+        return waiting.result() if done else None
+
+    def _not_ready(self, decision: Decision) -> NotReadyError:
+        seen = list(self._gathering.seen.values()) if self._gathering else []
+        waited = self._gathering.waited_s if self._gathering else 0.0
+        table = gather.table(seen, waited)
+        return NotReadyError(f"{decision.reason}\n{table}" if seen else decision.reason)
+
+    def _plan(
+        self, decision: Decision, material: KeyMaterial, own: Own, installed: Installation
+    ) -> tuple[LaunchPlan, Layout]:
+        agent, settings = self._agent, self._settings
+        arranged = layout.arrange(
+            decision.chosen, own_hostname=own.hostname, slots=settings.slots, np=settings.np,
+            oversubscribe=settings.oversubscribe,
+        )  # fmt: skip
+        self._view.layout = arranged
+        what = ground.collect(
+            settings, installed, material, directory=str(agent.directory), job_env=agent.job_env,
+            own_address=self._own_address(), own=own,
+        )  # fmt: skip
+        plan = launch.prepare(
+            settings, self._view.command, installed.dialect, what, look=installed.look,
+            layout=arranged,
+            facts=[own.facts if one.here else one.facts for one in decision.chosen],
+        )  # fmt: skip
+        if installed.own is not None:
+            plan = self._own_plan(plan, installed, what, arranged)
+        for file in plan.files:
+            files.write(Path(file.path), file.text, mode=file.mode)
+        for note in plan.notes:
+            logger.debug("%s", note)
+        logger.debug("mpirun is called as: %s", shlex.join(plan.argv))
+        return plan, arranged
+
+    async def _describe_here(self, own: Own) -> Own:
+        """Learn of this container what workers tell of theirs: ranks will run here, too."""
+        agent = self._agent
+        facts = await describing.describe(
+            agent.children, agent.job_env,
+            session_env=agent.job_env, link=str(agent.directory / SOCKET),
+        )  # fmt: skip
+        return replace(own, facts=facts)
+
+    def _own_plan(
+        self, plan: LaunchPlan, installed: Installation, what: Ground, arranged: Layout
+    ) -> LaunchPlan:
+        """Plan for a command that starts mpirun itself."""
+        assert installed.own is not None  # noqa: S101 - the caller has looked
+        Path(standins.directory_of(what.directory)).mkdir(mode=0o700, exist_ok=True)
+        return owning.plan(
+            plan, installed.own, self._settings, installed.dialect, what,
+            layout=arranged, command=self._view.command, programs=installed.programs,
+        )  # fmt: skip
+
+    def _own_address(self) -> str:
+        """Return the address of this container that workers see; empty where all ranks run here."""
+        leases = self._gathering.leases.values() if self._gathering else ()
+        return next((lease.own_address for lease in leases if lease.own_address), "")
+
+    async def _launch(self, plan: LaunchPlan, arranged: Layout, installed: Installation) -> Outcome:
+        agent = self._agent
+        waited = self._gathering.waited_s if self._gathering else 0.0
+        logger.info(
+            "%s workers ready after %.1f s; %s", len(arranged.places), waited, plan.notes[0]
+        )
+        for line in plan.told:
+            logger.info("%s", line)
+        leases = self._chosen_leases(arranged)
+        claimed = self._claimant.claim(leases, self._settings.attempt_timeout_s)
+        if not await agent.unless_stopped(claimed):
+            return agent.stopped_while("launching")
+        agent.enter(Stage.RUNNING)
+        self._watch = Watch(self.halting, leases, arranged, plan, self._tell_own)
+        evidence = await self._watch.run()
+        return verdict.judge(evidence, installed.dialect, arranged)
+
+    def _chosen_leases(self, arranged: Layout) -> dict[str, Lease]:
+        """Return the leases of those who take part; each must have one but this very container.
+
+        Raises:
+            LaunchFailedError: one went away since the wait ended.
+        """
+        leases = self._gathering.leases if self._gathering else {}
+        gone = [one.name for one in arranged.places if one.address and one.name not in leases]
+        if gone:
+            raise LaunchFailedError(f"{gone[0]} went away while the job was being launched")
+        return {one.name: leases[one.name] for one in arranged.places if one.name in leases}
+
+
+async def _first_fault(
+    waiting: asyncio.Future[Decision], installed: asyncio.Future[Installation]
+) -> None:
+    """Wait for the decision; a fault of the installation ends the wait, after a moment.
+
+    The moment lets workers that are up be reached, so that they can be released.
+    """
+    try:
+        either: set[asyncio.Future[Any]] = {waiting, installed}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if installed.done() and installed.exception() is not None:
+            await asyncio.wait({waiting}, timeout=_RELEASE_S)
+            installed.result()
+        await asyncio.wait({waiting})
+    finally:
+        if not waiting.done():
+            waiting.cancel()
+            await asyncio.wait({waiting})

@@ -1,0 +1,58 @@
+"""End what launchers have started in this container: all but the agent's own and open leases."""
+
+from __future__ import annotations
+
+import os
+
+from mpiboot.link.server import LinkServer
+from mpiboot.log import logger
+from mpiboot.roles.agent import Agent
+from mpiboot.runtime import processes
+from mpiboot.runtime.ladder import Ladder
+
+
+class Clearing:
+    """Knows which processes belong to a job, whatever session or parent they have taken.
+
+    Args:
+        agent: whose container this is.
+        link: its open leases.
+    """
+
+    def __init__(self, agent: Agent, link: LinkServer) -> None:
+        self._agent = agent
+        self._link = link
+
+    def victims(self) -> list[int]:
+        """List the processes of jobs.
+
+        All that sshd has started, and what was orphaned and adopted by us; a shell that somebody
+        has opened by way of the container engine is none of ours.
+        """
+        table = processes.parents()
+        kept = {os.getpid()}
+        for lease in self._link.leases:
+            kept.update(processes.line(lease.pid, table))
+        own = {child.pid: child.name for child in self._agent.children.running}
+        helpers = {pid for pid, name in own.items() if name != "sshd"}
+        return [
+            pid
+            for pid in processes.descendants(os.getpid(), table)
+            if pid not in kept and pid not in own and not helpers & set(processes.line(pid, table))
+        ]
+
+    async def clear(self, grace_s: float, why: str) -> int:
+        """End them, by TERM and after the grace by KILL, until none is left.
+
+        Args:
+            grace_s: from TERM to KILL, in seconds.
+            why: for the log.
+
+        Returns:
+            how many there were.
+        """
+        found = len(self.victims())
+        if found:
+            logger.warning("%s: ending %s processes that it left", why, found)
+            await Ladder.of(grace_s).end(self.victims)
+        return found

@@ -1,0 +1,114 @@
+"""One execution of mpirun with its output: spawned, copied, framed, finished."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from mpiboot.errors import ConfigError
+from mpiboot.plan.launch import LaunchPlan
+from mpiboot.report.output import Output
+from mpiboot.roles.agent import Agent
+from mpiboot.runtime.children import DEVNULL, PIPE, Child
+from mpiboot.runtime.streams import Copier
+
+# Output that is still in the pipe when mpirun has ended; a left-over process may hold it open.
+_LAST_OUTPUT_S = 2.0
+
+
+class Mpirun:
+    """mpirun as a child of ours.
+
+    Args:
+        agent: the agent at work.
+        plan: how it is called.
+        on_shown: is told, in a thread, of which rank how many pieces of framed output have come.
+    """
+
+    def __init__(
+        self, agent: Agent, plan: LaunchPlan, on_shown: Callable[[int, int], None]
+    ) -> None:
+        self._agent = agent
+        self._plan = plan
+        self._on_shown = on_shown
+        self._log = self._open_log()
+        self._feeder = self._feed()
+        self._copiers: list[Copier] = []
+        self.child = self._spawn()
+
+    @property
+    def stderr(self) -> str:
+        """The end of what it has written to stderr."""
+        return self._copiers[0].tail.text
+
+    @property
+    def heard_at(self) -> float:
+        """When it last wrote anything, on the loop's clock."""
+        return max(one.heard_at for one in self._copiers)
+
+    async def finish(self) -> None:
+        """Take in the last of its output; it has ended."""
+        if self._feeder is not None:
+            self._feeder.signal(signal.SIGTERM)
+        loop = asyncio.get_running_loop()
+        ends = [loop.run_in_executor(None, one.join, _LAST_OUTPUT_S) for one in self._copiers]
+        await asyncio.gather(*ends)
+        if self._log is not None:
+            self._log.close()
+
+    def _spawn(self) -> Child:
+        plan = self._plan
+        output = self._output()
+        child = self._agent.children.spawn(
+            plan.argv,
+            name="mpirun",
+            env=plan.environ,
+            stdin=None if self._feeder is None else DEVNULL,
+            stdout=PIPE if self._log is not None or plan.pipe_stdout else None,
+            stderr=PIPE,
+            ignore_sigpipe=plan.ignore_sigpipe,
+        )
+        for pipe, target in ((child.popen.stderr, 2), (child.popen.stdout, 1)):
+            if pipe is not None:
+                copier = Copier(pipe, target, self._log, output if target == 2 else None)
+                copier.start()
+                self._copiers.append(copier)
+        return child
+
+    def _feed(self) -> Child | None:
+        """Bring rank 0 its stdin where this MPI loses it on the way."""
+        wrapper = self._plan.wrapper
+        if wrapper is None or not wrapper.feeds:
+            return None
+        argv = wrapper.feeder(f"{self._agent.directory}/ssh_config")
+        return self._agent.children.spawn(
+            argv, env=self._plan.environ, stdin=None, stdout=DEVNULL, stderr=DEVNULL
+        )
+
+    def _output(self) -> Output | None:
+        """Make what takes framed output apart, where it is framed."""
+        wrapper, settings = self._plan.wrapper, self._agent.settings
+        if wrapper is None or not wrapper.nonce:
+            return None
+        return Output(
+            wrapper.nonce,
+            tag=settings.tag_output,
+            stamp=settings.timestamp_output,
+            directory=settings.output_dir,
+            log=self._log,
+            on_mark=self._on_shown,
+        )
+
+    def _open_log(self) -> IO[bytes] | None:
+        path = self._agent.settings.log_file
+        if not path:
+            return None
+        try:
+            return Path(path).open("ab", buffering=0)
+        except OSError as fault:
+            raise ConfigError(
+                f"cannot write the log file {path}: {fault.strerror}", hint="check --log-file"
+            ) from fault
