@@ -83,6 +83,7 @@ class Outcome:
         failures: what went wrong, first cause first.
         ran: whether ranks were started.
         evidence: what the verdict rests on beside mpirun's own status.
+        permanent: whether another try at once would end the same way.
     """
 
     code: int
@@ -91,6 +92,7 @@ class Outcome:
     failures: tuple[Failure, ...] = ()
     ran: bool = False
     evidence: tuple[str, ...] = ()
+    permanent: bool = False
 
     def to_json(self) -> dict[str, object]:
         """Return a JSON-ready mapping, root cause first."""

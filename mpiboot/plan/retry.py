@@ -78,7 +78,7 @@ def after(outcome: Outcome, tally: Tally, terms: Terms, *, stopped: bool) -> Nex
     """
     if stopped or outcome.code == 0:
         return Next(kind=None, tally=tally)
-    if outcome.code == ExitCode.LAUNCH_FAILED and not outcome.ran:
+    if outcome.code == ExitCode.LAUNCH_FAILED and not outcome.ran and not outcome.permanent:
         if tally.launch_retries >= terms.launch_retries:
             return Next(kind=None, tally=tally)
         number = tally.launch_retries + 1

@@ -152,7 +152,8 @@ def _by_evidence(base: Outcome, evidence: Evidence, dialect: Dialect) -> Outcome
     if evidence.lost:
         return _infrastructure(base, ExitCode.WORKER_LOST, first)
     if evidence.start_s is not None:
-        return _infrastructure(base, ExitCode.LAUNCH_FAILED, _too_late(evidence))
+        late = _infrastructure(base, ExitCode.LAUNCH_FAILED, _too_late(evidence))
+        return replace(late, permanent=True)  # it had time enough
     if failed and failed[0].why:
         return _never_ran(base, failed[0])
     if evidence.lingered or evidence.code == 0:
