@@ -10,6 +10,7 @@ from mpiboot.model.facts import Facts
 from mpiboot.plan.rankrules import (
     FROM_THE_CLUSTER,
     NO_SECRETS,
+    OURS,
     SEARCH_PATHS,
     SECRET_NAMES,
     STAY,
@@ -102,6 +103,8 @@ def _judged(name: str, value: str, facts: Sequence[Facts | None], rules: Rules) 
         return False, "yours: --rank-env-deny"
     if name in rules.allow:
         return True, "yours: --rank-env-allow"
+    if matches(name, OURS.names):
+        return True, OURS.reason
     stays = _why_it_stays(name, value)
     if stays:
         return False, stays

@@ -28,6 +28,9 @@ NO_SECRETS = ("TOKENIZERS_*", "*TOKENIZER", "MAX_*TOKENS")
 
 FROM_THE_CLUSTER = "the cluster gives it to each pod by itself"
 
+ATTEMPT = "MPIBOOT_ATTEMPT"  # number of the attempt, from 1: a job may resume where it was
+OURS = Rule(names=(ATTEMPT,), reason="the agent tells ranks by it which attempt they are")
+
 STAY = (
     Rule(
         names=("MPIBOOT_*",),
@@ -140,6 +143,7 @@ def markdown() -> str:
         ("`-x NAME`, `-x NAME=VALUE`", "travels", "yours"),
         ("`--rank-env-deny`", "stays", "yours"),
         ("`--rank-env-allow`, a name without wildcard", "travels", "yours"),
+        (_listed(OURS.names), "travels", OURS.reason),
         *((_listed(rule.names), "stays", rule.reason) for rule in STAY),
         ("`NAME_PORT` with `tcp://…`", "stays", FROM_THE_CLUSTER),
         (_listed(SECRET_NAMES), "stays", "its name speaks of a secret"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Sequence
 
 from mpiboot.errors import MpibootError
@@ -12,6 +13,7 @@ from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.plan import retry, verdict
+from mpiboot.plan.rankrules import ATTEMPT
 from mpiboot.plan.retry import Tally, Terms
 from mpiboot.roles import ranksignals
 from mpiboot.roles.agent import SOCKET, Agent
@@ -64,7 +66,8 @@ class Launcher:
         """Try until an attempt counts; the one that does still holds its leases."""
         settings, agent = self._settings, self._agent
         terms = Terms(launch_retries=settings.launch_retries, max_restarts=settings.max_restarts)
-        while True:
+        for number in itertools.count(1):
+            agent.job_env[ATTEMPT] = str(number)
             self._attempt = Attempt(agent, self._view, self._claimant, self._tell_own_rank)
             outcome = await self._attempt.run()
             then = retry.after(outcome, self._tally, terms, stopped=agent.stopped.is_set())
@@ -77,6 +80,7 @@ class Launcher:
                 await within(then.pause_s, agent.stopped.wait())
             if agent.stopped.is_set():
                 return agent.stopped_while("waiting to try again")
+        raise AssertionError  # the count never ends
 
     async def _pulse(self) -> None:
         """Keep all leases alive, and find those that are lost."""
