@@ -115,9 +115,13 @@ def test_horovods_documented_line(field: Field) -> None:
 
 
 def test_two_programs(field: Field) -> None:
-    """Each program of a launch has its own words; those behind it are its own."""
-    first = ("-np", "1", "-bind-to", "none", "echo", "-bind-to", "none")
-    second = ("-np", "1", "-x", "A=b c", "sh", "-c", 'echo "$A"')
+    """Each program of a launch has its own words; those behind it are its own.
+
+    The binding stands with the second one: given with the first alone, mpirun 5.0.11 itself hangs after
+    its last rank in one run of six.
+    """
+    first = ("-np", "1", "-x", "A=b c", "sh", "-c", 'echo "$A"')
+    second = ("-np", "1", "-bind-to", "none", "echo", "-bind-to", "none")
     done = field.run("mpirun", *first, ":", *second)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == ["-bind-to none", "b c"]
