@@ -149,13 +149,17 @@ def read_over(message: Message) -> Over | None:
     return Over(code=code, final=final, ran=ran)
 
 
-_OF_RANK = ("rank", "size", "pid", "event", "code", "signal", "why", "text", "count", "time_ms")
+_OF_RANK = (
+    "rank", "size", "pid", "event", "code", "signal", "why", "text", "count", "time_ms",
+    "stderr", "oom", "limit", "peak",
+)  # fmt: skip
+_LONGEST = {"stderr": 4096}
 
 
 def rank_message(body: Mapping[str, object]) -> Message:
     """Pass on what a wrapper reports: the fields that are meant to be there, and short ones only."""
     kept = {
-        key: value[:300] if isinstance(value, str) else value
+        key: value[: _LONGEST.get(key, 300)] if isinstance(value, str) else value
         for key, value in body.items()
         if key in _OF_RANK and isinstance(value, str | int | float)
     }

@@ -18,6 +18,7 @@ from mpiboot.link.wrap.errors import CannotRunError
 from mpiboot.link.wrap.options import Options
 from mpiboot.link.wrap.report import Report
 from mpiboot.link.wrap.start import Program, environment
+from mpiboot.link.wrap.tail import Tail
 from mpiboot.link.wrap.watch import Watch
 
 TYPE_CHECKING = False  # `typing` itself would cost more than all of these
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from mpiboot.link.wrap.output import Output
+    from mpiboot.link.wrap.passing import Passing
 
 _WINDOW = 65536  # bytes of a rank's output that are kept until they have come
 
@@ -37,24 +39,29 @@ def main() -> NoReturn:
     link = env.pop(b"MPIBOOT_LINK", b"")
     report = Report(link, rank, size)
     pmi = env.get(b"PMI_FD", b"")
+    said = Tail(link)
     try:
         options.apply(env)
         if options.stdin and rank == 0:
             from mpiboot.link.wrap import input  # noqa: A004 - most ranks need none
 
             input.take(link, options.stdin)
-        output = frames(options.nonce, report, b"PRTE_LAUNCHED" in env)
+        output = through(options.nonce, report, b"PRTE_LAUNCHED" in env, said)
         argv = [os.fsencode(word) for word in sys.argv[2:]]
         program = Program(argv, env, output.ends if output is not None else None)
-        report.started(program.pid)
+        said.pid = program.pid
+        report.started(program.pid, output.err if output is not None else -1)
         watch = Watch(program, output, options.family)
         status = watch.run()
         watch.check()
     except CannotRunError as fault:
         report.failed(fault)
+        said.close()
         ending.end(fault.code, 0, pmi)
     code, number = ending.read(status)
-    report.ended(code, number)
+    report.ended(code, number, said.text() if code else "")
+    said.close()
+    report.stay()
     ending.end(code, number, pmi)
 
 
@@ -68,19 +75,25 @@ def place(env: dict[bytes, bytes]) -> tuple[int, int]:
     return -1, -1
 
 
-def frames(nonce: str, report: Report, careless: bool) -> Output | None:
-    """Let the program's output go through us, if that is wanted.
+def through(nonce: str, report: Report, careless: bool, said: Tail) -> Output | Passing | None:
+    """Let the program's output go through us, as far as that is wanted.
 
     Args:
-        nonce: mark of the frames; empty: it is not wanted.
+        nonce: mark of the frames; empty: there are none.
         report: the way to the launcher.
         careless: whether mpirun loses output that comes too fast.
+        said: takes what comes on stderr.
     """
-    if not nonce:
-        return None
-    from mpiboot.link.wrap.output import Output
+    if nonce:
+        from mpiboot.link.wrap.output import Output
 
-    return Output(nonce, report.rank, report.shown, _WINDOW if careless else 0)
+        window = _WINDOW if careless else 0
+        return Output(nonce, report, window, said.add)
+    if not said.wanted:
+        return None
+    from mpiboot.link.wrap import passing
+
+    return passing.Passing(said.add, report.unheard) if passing.possible() else None
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from mpiboot.errors import ConfigError
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
+from mpiboot.link.said import Said
 from mpiboot.runtime.within import within
 
 _CLIENTS = 4096  # one for each rank of this container, too
@@ -38,6 +39,7 @@ class Lease:
     junk: int = 0
     beat: asyncio.TimerHandle | None = field(default=None, repr=False)
     rank: Message | None = None
+    said: Said | None = field(default=None, repr=False)
 
     def send(self, message: Message) -> None:
         """Send a line; a peer that is gone is noticed by the reader."""
@@ -67,7 +69,12 @@ class Callbacks:
 
 
 class LinkServer:
-    """Accept bridges and probes; keep the leases' heartbeats."""
+    """Accept bridges and probes; keep the leases' heartbeats.
+
+    Attributes:
+        leases: of launchers.
+        wrappers: of ranks whose wrapper is there; their `rank` is None once the program has ended.
+    """
 
     def __init__(self, callbacks: Callbacks, *, beat_s: float, lost_s: float) -> None:
         self._on = callbacks
@@ -75,7 +82,9 @@ class LinkServer:
         self._lost_s = lost_s
         self._server: asyncio.Server | None = None
         self._clients = 0
+        self._directory = Path()
         self.leases: set[Lease] = set()
+        self.wrappers: set[Lease] = set()
         self._ranks: dict[object, Lease] = {}
 
     def tell_rank(self, message: Message) -> None:
@@ -94,6 +103,7 @@ class LinkServer:
             raise ConfigError(
                 f"another mpiboot runs here already ({path})", hint="set MPIBOOT_RUNTIME_DIR"
             )
+        self._directory = path.parent
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
         try:
@@ -168,20 +178,34 @@ class LinkServer:
             lease.send(Message(kind=messages.PROBE, body={"ok": not reason, "reason": reason}))
             return False
         elif message.kind == messages.RANK and lease not in self.leases:
-            started = message.body.get("event") == "started"
-            lease.rank = message if started else None
-            self._ranks[message.body.get("rank")] = lease
-            self._on.on_rank(messages.rank_message(message.body))
+            self._rank_reports(lease, message)
         else:
             self._heard(lease, message)
         return True
 
+    def _rank_reports(self, lease: Lease, message: Message) -> None:
+        event = message.body.get("event")
+        if lease.said is not None and event in ("ended", "unheard"):
+            lease.said.close()
+        if event == "unheard":
+            return
+        started = event == "started"
+        lease.rank = message if started else None
+        if started:
+            lease.said = Said(self._directory, message)
+            self.wrappers.add(lease)
+        self._ranks[message.body.get("rank")] = lease
+        self._on.on_rank(messages.rank_message(message.body))
+
     def _orphaned(self, lease: Lease) -> None:
         """Report the end of a rank whose wrapper cannot: only SIGKILL takes it without a word."""
         self._ranks = {rank: one for rank, one in self._ranks.items() if one is not lease}
-        if lease.rank is not None:
+        self.wrappers.discard(lease)
+        if lease.rank is not None and lease.said is not None:
             ended = {"rank": lease.rank.body.get("rank"), "event": "ended", "signal": 9}
-            self._on.on_rank(messages.rank_message(ended))
+            self._on.on_rank(messages.rank_message({**ended, "stderr": lease.said.text()}))
+        if lease.said is not None:
+            lease.said.close()
 
     def _heard(self, lease: Lease, message: Message) -> None:
         lease.heard_at = asyncio.get_running_loop().time()

@@ -52,6 +52,7 @@ class Failure:
         rank: which rank; None when not known.
         signal: signal that killed it; None when none did.
         code: its exit code; None when not known.
+        stderr: the last lines that it wrote to stderr, as far as they are known.
     """
 
     message: str
@@ -59,6 +60,7 @@ class Failure:
     rank: int | None = None
     signal: int | None = None
     code: int | None = None
+    stderr: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the fields that are known."""
@@ -68,6 +70,7 @@ class Failure:
             "rank": self.rank,
             "signal": self.signal,
             "code": self.code,
+            "stderr": list(self.stderr) or None,
         }
         return {key: value for key, value in fields.items() if value is not None}
 

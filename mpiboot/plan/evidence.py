@@ -32,6 +32,7 @@ class Cause(str, enum.Enum):
     DEADLINE = "deadline"
     PREEMPTED = "preempted"
     PAUSED = "paused"
+    STALLED = "stalled"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mpiboot.plan import lastwords
+
 # A clock that is further off than this is not believed: then the order of arrival counts.
 _SKEW_S = 0.5
+_MOST_BYTES = 1 << 60
 _WHYS = ("not found", "not executable", "no directory", "other mpi")
 
 
@@ -22,6 +25,10 @@ class End:
         why: what went wrong before or instead of the program; empty when it ran.
         detail: more about that.
         at: when, seconds since the epoch.
+        stderr: the last lines that it wrote there.
+        oom: whether the kernel killed it for want of memory.
+        limit: bytes that its container may use; None: not known, or as many as there are.
+        peak: bytes that its container has used at most; None: not known.
     """
 
     rank: int
@@ -31,6 +38,10 @@ class End:
     why: str = ""
     detail: str = ""
     at: float = 0.0
+    stderr: tuple[str, ...] = ()
+    oom: bool = False
+    limit: int | None = None
+    peak: int | None = None
 
     @property
     def status(self) -> int:
@@ -140,6 +151,10 @@ def _end(rank: int, host: str, body: Mapping[str, object], wall: float) -> End:
         if isinstance(detail, str)
         else "",
         at=at if abs(at - wall) < _SKEW_S else wall,
+        stderr=lastwords.lines(body.get("stderr")),
+        oom=body.get("oom") is True,
+        limit=_integer(body, "limit", _MOST_BYTES),
+        peak=_integer(body, "peak", _MOST_BYTES),
     )
 
 

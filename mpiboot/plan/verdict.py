@@ -9,7 +9,7 @@ from dataclasses import replace
 from mpiboot.errors import ExitCode, MpibootError
 from mpiboot.model.outcome import Failure, Fault, Outcome
 from mpiboot.mpi.protocol import Dialect
-from mpiboot.plan import ranks
+from mpiboot.plan import causes, ranks
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost, Testimony
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.ranks import End, Ranks
@@ -20,7 +20,7 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     survived = dialect.survivor_code(evidence.stderr)
     if survived is not None:
         evidence = replace(evidence, ranks=ranks.first_causes(evidence.ranks, survived))
-    told = [_renamed(one, layout) for one in dialect.failures(evidence.stderr)]
+    told = [_renamed(one, layout) for one in dialect.failures(_heard(evidence))]
     evidence = replace(evidence, lost=[one for one in evidence.lost if _counts(one, evidence)])
     lost = [
         Failure(message=f"{one.host} was lost: {one.why}", host=one.host) for one in evidence.lost
@@ -39,6 +39,14 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     return _by_evidence(base, evidence, dialect)
 
 
+def _heard(evidence: Evidence) -> str:
+    """Add what ranks said whose last words mpirun did not read any more."""
+    if not evidence.ranks.ends or "called MPI_Abort" in evidence.stderr:
+        return evidence.stderr
+    said = [line for end in evidence.ranks.failures for line in end.stderr]
+    return "\n".join([evidence.stderr, *said])
+
+
 def _counts(lost: Lost, evidence: Evidence) -> bool:
     """Tell whether a loss belongs to the job: one after mpirun's end may have come of something else.
 
@@ -55,8 +63,10 @@ def _counts(lost: Lost, evidence: Evidence) -> bool:
 
 
 def _with_memory(failure: Failure, evidence: Evidence) -> Failure:
-    """Name the memory limit where it has killed on that host meanwhile."""
+    """Name the memory limit where it has killed on that host meanwhile, and no report tells whom."""
     seen = evidence.testimony.get(failure.host)
+    if failure.rank in {end.rank for end in evidence.ranks.ends}:
+        return failure
     if failure.signal != signals.SIGKILL or seen is None or not seen.oom_kills:
         return failure
     who = f"rank {failure.rank} on {failure.host}" if failure.rank is not None else failure.host
@@ -64,12 +74,12 @@ def _with_memory(failure: Failure, evidence: Evidence) -> Failure:
 
 
 def _limit(seen: Testimony) -> str:
-    return f" (limit {seen.limit_bytes / 2**20:.0f} MiB)" if seen.limit_bytes else ""
+    return f" (limit {causes.size(seen.limit_bytes)})" if seen.limit_bytes else ""
 
 
 def _halted(base: Outcome, halt: Halt, warned_s: float | None) -> Outcome:
     """Tell of an end that the agent was ordered to bring about."""
-    name = _signal_name(halt.signal)
+    name = causes.name(halt.signal)
     after = f"; its ranks had {warned_s:.1f} s to save their work" if warned_s is not None else ""
     match halt.cause:
         case Cause.DEADLINE:
@@ -80,6 +90,10 @@ def _halted(base: Outcome, halt: Halt, warned_s: float | None) -> Outcome:
             first = Failure(message=f"{halt.host} was told to stop ({name})", host=halt.host)
             base = replace(base, failures=(first, *base.failures))
             return _infrastructure(base, ExitCode.WORKER_LOST, message)
+        case Cause.STALLED:
+            failures = (Failure(message=halt.detail), *base.failures)
+            code = int(ExitCode.STALLED)
+            return replace(base, code=code, message=halt.detail, failures=failures)
         case Cause.PAUSED:
             message = f"the job was paused{after}"
         case _:
@@ -112,9 +126,9 @@ def _of_worker(host: str, said: Testimony) -> Iterator[str]:
 
 def _merged(told: Sequence[Failure], seen: Ranks) -> list[Failure]:
     """Put an abort first, which only mpirun tells; then what the ranks report, then the rest."""
-    aborts = [one for one in told if _is_abort(one)]
+    aborts = [_completed(one, seen) for one in told if _is_abort(one)]
     known = {one.rank for one in aborts}
-    reported = [of_end(end) for end in seen.failures if end.rank not in known]
+    reported = [causes.failure(end) for end in seen.failures if end.rank not in known]
     known.update(one.rank for one in reported)
     return [
         *aborts,
@@ -127,20 +141,21 @@ def _merged(told: Sequence[Failure], seen: Ranks) -> list[Failure]:
     ]
 
 
+def _completed(abort: Failure, seen: Ranks) -> Failure:
+    """Add what the rank's reports tell: its host where mpirun does not name it, and its last words."""
+    if abort.rank is None:
+        return abort
+    said = next((end.stderr for end in seen.ends if end.rank == abort.rank), ())
+    host = seen.started.get(abort.rank, "")
+    if abort.host or not host:
+        return replace(abort, stderr=said)
+    who = f"rank {abort.rank}"
+    message = abort.message.replace(who, f"{who} on {host}", 1)
+    return replace(abort, host=host, message=message, stderr=said)
+
+
 def _is_abort(failure: Failure) -> bool:
     return "called MPI_Abort" in failure.message
-
-
-def of_end(end: End) -> Failure:
-    """Put the end of a rank into words."""
-    who = f"rank {end.rank} on {end.host}"
-    if end.why:
-        message = f"{who}: {end.detail or end.why}"
-    elif end.signal is not None:
-        message = f"{who} was killed by {_signal_name(end.signal)}"
-    else:
-        message = f"{who} ended with {end.code}"
-    return Failure(message=message, host=end.host, rank=end.rank, signal=end.signal, code=end.code)
 
 
 def _by_evidence(base: Outcome, evidence: Evidence, dialect: Dialect) -> Outcome:
@@ -167,7 +182,8 @@ def _by_evidence(base: Outcome, evidence: Evidence, dialect: Dialect) -> Outcome
         ran = bool(evidence.ranks.started)
         return replace(_infrastructure(base, ExitCode.LAUNCH_FAILED, message), ran=ran)
     code = _code(base, evidence, dialect)
-    return replace(base, code=code, message=first or _plain(code))
+    fault = causes.fault(failed[0]) if failed and code == failed[0].status else Fault.USER
+    return replace(base, code=code, fault=fault, message=first or _plain(code))
 
 
 def _too_late(evidence: Evidence) -> str:
@@ -186,7 +202,7 @@ def _success(base: Outcome, evidence: Evidence, first: str) -> Outcome:
     """Believe in success only where the ranks do not say otherwise."""
     failed = evidence.ranks.failures
     if failed:
-        return replace(base, code=failed[0].status, message=first)
+        return replace(base, code=failed[0].status, fault=causes.fault(failed[0]), message=first)
     if evidence.missing:
         where = ", ".join(evidence.missing)
         message = f"mpirun says success, but no rank ran on {where}"
@@ -221,16 +237,9 @@ def _infrastructure(base: Outcome, code: ExitCode, message: str) -> Outcome:
 
 def _plain(code: int) -> str:
     if code > 128 and code - 128 in {int(one) for one in signals.Signals}:
-        killed = f"the job was killed by {_signal_name(code - 128)}"
+        killed = f"the job was killed by {causes.name(code - 128)}"
         return f"{killed} (out of memory?)" if code == 128 + signals.SIGKILL else killed
     return f"the job ended with {code}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signals.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _renamed(failure: Failure, layout: Layout) -> Failure:
@@ -266,5 +275,5 @@ def of_stop(number: int, stage: str) -> Outcome:
     return Outcome(
         code=128 + number,
         fault=Fault.SIGNAL,
-        message=f"stopped by {_signal_name(number)} while {stage}",
+        message=f"stopped by {causes.name(number)} while {stage}",
     )

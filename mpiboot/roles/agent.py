@@ -17,7 +17,7 @@ from mpiboot.log import logger
 from mpiboot.model.options import PARCEL
 from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.model.settings import Settings
-from mpiboot.plan import verdict
+from mpiboot.plan import lastwords, verdict
 from mpiboot.report import metrics, status
 from mpiboot.report.timeline import Timeline
 from mpiboot.runtime import files, processes
@@ -215,6 +215,8 @@ async def _run(agent_of: Callable[[], Agent], work: Callable[[Agent], Awaitable[
         outcome = verdict.of_error(fault)
         if outcome.code == ExitCode.INTERNAL:
             logger.error("internal fault", exc_info=fault)
+    for line in lastwords.recalled(outcome):
+        logger.error("%s", line)
     level = logger.info if outcome.code == 0 else logger.error
     level("exit %s: %s", outcome.code, outcome.message)
     agent.conclude(outcome)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from collections import deque
 from collections.abc import Sequence
 
 from mpiboot.errors import MpibootError
@@ -15,11 +16,12 @@ from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.plan import retry, verdict
 from mpiboot.plan.rankrules import ATTEMPT
 from mpiboot.plan.retry import Tally, Terms
-from mpiboot.roles import ranksignals
+from mpiboot.roles import ranksignals, stalling
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.attempt import Attempt
 from mpiboot.roles.claiming import Claimant
 from mpiboot.roles.launcher_view import LauncherView
+from mpiboot.roles.oom import Oom
 from mpiboot.runtime.within import within
 
 
@@ -33,6 +35,8 @@ class Launcher:
         self._claimant = Claimant()
         self._attempt: Attempt | None = None
         self._tally = Tally()
+        self._oom = Oom()
+        self._answers: deque[asyncio.Future[None]] = deque(maxlen=4)
         self._own_link = server.without_leases(
             lambda what: self._view.not_ready() if what == "ready" else "", self._hear_own_rank
         )
@@ -93,10 +97,14 @@ class Launcher:
 
     def _tell_own_rank(self, message: Message) -> None:
         if message.kind == messages.SIGNAL:
-            ranksignals.obey(message)
+            ranksignals.obey(self._own_link, message)
+        elif message.kind in (messages.LOOK, messages.STACKS):
+            self._answers.append(
+                stalling.answer(self._own_link, self._agent, message, self._hear_own_rank)
+            )
         else:
             self._own_link.tell_rank(message)
 
     def _hear_own_rank(self, message: Message) -> None:
         if self._attempt is not None:
-            self._attempt.hear_own(message)
+            self._attempt.hear_own(self._oom.mark(message))

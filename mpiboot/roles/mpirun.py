@@ -67,7 +67,7 @@ class Mpirun:
             name="mpirun",
             env=plan.environ,
             stdin=None if self._feeder is None else DEVNULL,
-            stdout=PIPE if self._log is not None or plan.pipe_stdout else None,
+            stdout=PIPE if self._reads_stdout else None,
             stderr=PIPE,
             ignore_sigpipe=plan.ignore_sigpipe,
         )
@@ -77,6 +77,12 @@ class Mpirun:
                 copier.start()
                 self._copiers.append(copier)
         return child
+
+    @property
+    def _reads_stdout(self) -> bool:
+        """Tell whether we have to see its stdout: to keep it, or to know that there is any."""
+        wanted = self._log is not None or self._plan.pipe_stdout
+        return wanted or self._agent.settings.stall_timeout_s > 0
 
     def _feed(self) -> Child | None:
         """Bring rank 0 its stdin where this MPI loses it on the way."""

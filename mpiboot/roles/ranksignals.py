@@ -1,27 +1,67 @@
-"""Signal the ranks of this container, as the launcher orders it."""
+"""Signal the ranks of this container, as the launcher orders it, and keep those that end early."""
 
 from __future__ import annotations
 
 import signal
+import time
 
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
+from mpiboot.link.server import LinkServer
 from mpiboot.log import logger
 from mpiboot.mpi import DIALECTS
 from mpiboot.runtime import processes
 
 DAEMONS = frozenset(name for dialect in DIALECTS for name in dialect.DAEMONS)
 _ALLOWED = frozenset((signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2))
+_LONGEST_MS = 3_600_000
 
 
-def obey(message: Message) -> None:
-    """Act on an order: a signal for all ranks here."""
+def obey(link: LinkServer, message: Message) -> None:
+    """Act on an order: a signal for all ranks here, or that those that have ended may go.
+
+    Args:
+        link: where the ranks' wrappers are connected.
+        message: the order.
+    """
+    if message.body.get("go") is True:
+        release(link)
+        return
     number = messages.number(message.body, "number", 64)
     if number not in _ALLOWED:
         return
-    ranks = started_by_daemons()
+    hold_ms = messages.number(message.body, "hold_ms", _LONGEST_MS)
+    warn(link, number, (hold_ms or 0) / 1000)
+
+
+def warn(link: LinkServer, number: int, hold_s: float) -> None:
+    """Signal each rank here as its mpirun would, after telling its wrapper to stay.
+
+    A rank's process ends with its wrapper, and mpirun ends the others then: those that have saved
+    their work wait for those that have not.
+
+    Args:
+        link: where the wrappers are connected.
+        number: the signal.
+        hold_s: how long a wrapper stays at most, counted from now.
+    """
+    # The wrapper may read this only at its program's end; the monotonic clock is the machine's.
+    until_ms = int((time.monotonic() + hold_s) * 1000)
+    order = Message(kind=messages.RANK, body={"event": "hold", "until_ms": until_ms})
+    for wrapper in link.wrappers:
+        wrapper.send(order)
+    # A wrapper leads the group that its MPI has made for the rank; with an mpirun of this very
+    # container no daemon is its parent.
+    wrapped = [one.pid for one in link.wrappers if one.rank is not None and one.pid > 1]
+    ranks = list(dict.fromkeys([*wrapped, *started_by_daemons()]))
     logger.info("%s for %s ranks", signal.Signals(number).name, len(ranks))
     processes.send_groups(ranks, number)
+
+
+def release(link: LinkServer) -> None:
+    """Let the wrappers of ranks that have ended go."""
+    for wrapper in link.wrappers:
+        wrapper.send(Message(kind=messages.RANK, body={"event": "go"}))
 
 
 def started_by_daemons() -> list[int]:

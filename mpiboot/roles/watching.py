@@ -24,6 +24,7 @@ from mpiboot.roles.calling import Calls
 from mpiboot.roles.forewarning import Forewarning
 from mpiboot.roles.halting import Halting
 from mpiboot.roles.mpirun import Mpirun
+from mpiboot.roles.stalling import Stalling
 from mpiboot.runtime.children import Child
 from mpiboot.runtime.ladder import Ladder
 from mpiboot.runtime.within import within
@@ -78,6 +79,9 @@ class Watch:
         self._lingers = False
         self._warned_s: float | None = None
         self.book = ranks.Book(arranged.np if plan.wrapper is not None and not plan.own else 0)
+        self._stalling = Stalling(
+            agent.settings.stall_timeout_s, self.book, self._leases, self._tell_here
+        )
 
     def hear(self, host: str, message: Message) -> None:
         """Take what a host says: reports of ranks, its testimony, answers to our calls."""
@@ -90,6 +94,8 @@ class Watch:
             number = messages.number(message.body, "signal", 64) or signal.SIGTERM
             logger.warning("%s was told to stop (%s)", host, signal.Signals(number).name)
             self._halting.give(Halt(cause=Cause.PREEMPTED, signal=number, host=host))
+        elif message.kind in (messages.LOOK, messages.STACKS):
+            self._stalling.hear(host, message)
         elif message.kind == messages.RANK:
             wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
             if self.book.hear(host, message.body, self._loop.time(), wall):
@@ -103,7 +109,9 @@ class Watch:
         self._agent.target = child
         for name, lease in self._leases.items():
             self._follow(name, lease)
+        stalling = asyncio.ensure_future(self._stalling.run(self._quiet_since, self._halting))
         await self._until_ended(child)
+        stalling.cancel()
         self._agent.target = None
         await asyncio.gather(self._mpirun.finish(), self._roll_call())
         return await self._last_reports(child.ended.result())
@@ -200,6 +208,12 @@ class Watch:
         if child.running:
             await self._halt(child, self._halting.order or Halt(cause=Cause.SIGNAL))
 
+    @property
+    def _tell_here(self) -> Callable[[Message], None] | None:
+        """What sends an order to the ranks of this very container; None: there are none."""
+        here = any(not place.address for place in self._arranged.places)
+        return self._tell_own if here else None
+
     def _quiet_since(self) -> float:
         assert self._mpirun is not None  # noqa: S101 - it runs
         return self._mpirun.heard_at
@@ -208,10 +222,9 @@ class Watch:
         """Let the ranks save their work, then end mpirun."""
         final = order.cause in (Cause.SIGNAL, Cause.DEADLINE)
         ladder = self._agent.ladder if final else None
-        here = any(not place.address for place in self._arranged.places)
-        tell_own = self._tell_own if here else None
-        warning = Forewarning(self._agent, self._leases, tell_own, child)
-        self._warned_s = await warning.give(lambda: self.book.all_ended, ladder)
+        warning = Forewarning(self._agent, self._leases, self._tell_here, child)
+        if order.cause is not Cause.STALLED:  # ranks that hang save nothing
+            self._warned_s = await warning.give(lambda: self.book.all_ended, ladder)
         if self._warned_s is not None:  # an mpirun that is ending by itself may crash of a signal
             await asyncio.wait({child.ended}, timeout=_OWN_END_S)
         if child.running:

@@ -19,11 +19,12 @@ from mpiboot.mpi import DIALECTS
 from mpiboot.plan import release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import metrics
-from mpiboot.roles import calling, ranksignals, witness
+from mpiboot.roles import calling, ranksignals, stalling, witness
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.clearing import Clearing
 from mpiboot.roles.fence import Fence
 from mpiboot.roles.leaving import Leaving
+from mpiboot.roles.oom import Oom
 from mpiboot.roles.serving import Service, default_port
 from mpiboot.roles.witness import Witness
 from mpiboot.runtime import files, processes
@@ -47,6 +48,7 @@ class Worker:
             first_contact_s=agent.settings.first_contact_s,
             retry_grace_s=agent.settings.retry_grace_s,
         )
+        self._oom = Oom()
         self._not_ready = "starting"
         self._contacted = False
         self._running = False
@@ -216,24 +218,31 @@ class Worker:
         elif message.kind == messages.PHASE:
             self._running = message.text("stage") == Stage.RUNNING.value
             self._follow()
-        elif message.kind == messages.RANK:
-            self._link.tell_rank(messages.rank_message(message.body))
         elif message.kind == messages.CLAIM:
             self._fence.hear(lease, message)
         elif message.kind == messages.WITNESS:
             self._loop.call_later(_REPORTS_S, self._testify, lease)
-        elif message.kind == messages.SIGNAL:
-            ranksignals.obey(message)
         elif message.kind == messages.CALL:
             self._calls.append(asyncio.ensure_future(calling.answer(lease, message)))
+        else:
+            self._told_about_ranks(lease, message)
+
+    def _told_about_ranks(self, lease: Lease, message: Message) -> None:
+        if message.kind == messages.RANK:
+            self._link.tell_rank(messages.rank_message(message.body))
+        elif message.kind == messages.SIGNAL:
+            ranksignals.obey(self._link, message)
+        elif message.kind in (messages.LOOK, messages.STACKS):
+            self._calls.append(stalling.answer(self._link, self._agent, message, lease.send))
 
     def _testify(self, lease: Lease) -> None:
         lease.send(messages.testimony_message(self._witness.testify()))
 
     def _rank_reports(self, message: Message) -> None:
         """Pass on what a rank of this container says; the launcher has no other ear here."""
+        marked = self._oom.mark(message)
         for lease in self._link.leases:
-            lease.send(message)
+            lease.send(marked)
 
     def _closed(self, lease: Lease, reason: str) -> None:
         now = self._loop.time()

@@ -1,72 +1,50 @@
-"""What the memory cgroup of this container says: use, peak, limit, and whom its limit has killed."""
+"""Read what this container's memory cgroup has counted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-_ROOT = Path("/sys/fs/cgroup")
-_UNLIMITED = 1 << 60
-# Names of the files: used, peak, limit, events; version 2 first, then version 1.
-_FILES = (
-    ("memory.current", "memory.peak", "memory.max", "memory.events"),
-    (
-        "memory/memory.usage_in_bytes",
-        "memory/memory.max_usage_in_bytes",
-        "memory/memory.limit_in_bytes",
-        "memory/memory.oom_control",
-    ),
-)
+from mpiboot.model import memory
+from mpiboot.model.memory import Memory, Place
 
 
-@dataclass(frozen=True, kw_only=True)
-class Memory:
-    """Counters of one moment, in bytes; None: the kernel does not tell.
-
-    Attributes:
-        used_bytes: now.
-        peak_bytes: the most so far.
-        limit_bytes: what may be used; None without a limit.
-        oom_kills: processes that the limit has killed so far.
-    """
-
-    used_bytes: int | None = None
-    peak_bytes: int | None = None
-    limit_bytes: int | None = None
-    oom_kills: int | None = None
-
-
-def counters(root: Path = _ROOT) -> Memory:
-    """Read the counters of this container, as its own view of the cgroups shows them."""
-    for used, peak, limit, events in _FILES:
-        kills = _kills(_text(root / events))
-        if kills is None and not (root / used).exists():
-            continue
-        most = _number(root / limit)
-        return Memory(
-            used_bytes=_number(root / used),
-            peak_bytes=_number(root / peak),
-            limit_bytes=most if most is not None and most < _UNLIMITED else None,
-            oom_kills=kills,
-        )
+def counters() -> Memory:
+    """Return the counters of our own cgroup; what cannot be read is None."""
+    cgroup, mounts = _text("/proc/self/cgroup"), _text("/proc/self/mountinfo")
+    for place in memory.places(cgroup, mounts):
+        found = _v1(place) if place.version == 1 else _v2(place)
+        if found.oom_kills is not None:
+            return found
     return Memory()
 
 
-def _kills(text: str) -> int | None:
-    for line in text.splitlines():
-        name, _, value = line.partition(" ")
-        if name == "oom_kill" and value.strip().isdigit():
-            return int(value)
-    return None
+def _v2(place: Place) -> Memory:
+    """Read version 2; the uppermost cgroup has none of these files."""
+    own, *_ = directories = place.directories
+    return Memory(
+        used_bytes=memory.count(_text(f"{own}/memory.current")),
+        oom_kills=memory.entry(_text(f"{own}/memory.events"), "oom_kill"),
+        peak_bytes=memory.count(_text(f"{own}/memory.peak")),
+        limit_bytes=memory.least(
+            [memory.count(_text(f"{directory}/memory.max")) for directory in directories]
+        ),
+    )
 
 
-def _number(path: Path) -> int | None:
-    text = _text(path).strip()
-    return int(text) if text.isdigit() else None
+def _v1(place: Place) -> Memory:
+    own, *_ = directories = place.directories
+    return Memory(
+        used_bytes=memory.count(_text(f"{own}/memory.usage_in_bytes")),
+        oom_kills=memory.entry(_text(f"{own}/memory.oom_control"), "oom_kill"),
+        peak_bytes=memory.count(_text(f"{own}/memory.max_usage_in_bytes")),
+        limit_bytes=memory.least(
+            [memory.count(_text(f"{one}/memory.limit_in_bytes")) for one in directories]
+        ),
+    )
 
 
-def _text(path: Path) -> str:
+def _text(path: str) -> str:
     try:
-        return path.read_text()
+        return Path(path).read_text(errors="replace")
     except OSError:
         return ""

@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mpiboot.link.wrap.report import Report
+
 _CHUNK = 65536
 _LINE_S = 0.1  # half a line waits so long for its rest
 _HELD_S = 0.5  # and so long if it grows all the time
@@ -76,12 +78,12 @@ class Stream:
         self.time_ms = 0
         self.open = True
 
-    def read(self) -> int:
-        """Take what is there; return how much it was."""
+    def read(self) -> bytes:
+        """Take what is there, and return it."""
         try:
             chunk = os.read(self.fd, _CHUNK)
         except BlockingIOError:
-            return 0
+            return b""
         except OSError:  # a terminal that nobody writes to any more
             chunk = b""
         self.open = bool(chunk)
@@ -90,7 +92,7 @@ class Stream:
             self.since = self.touched
             self.time_ms = time.time_ns() // 1_000_000
         self.held += chunk
-        return len(chunk)
+        return chunk
 
     @property
     def flush_at(self) -> float:
@@ -119,30 +121,37 @@ class Output:
 
     Attributes:
         ends: what the program gets.
+        err: where its stderr is read.
+        sinks: nothing: it writes when it has something.
 
     Args:
         nonce: what marks this job's frames.
-        rank: whose they are.
-        shown: waits so many seconds for the number of pieces that the launcher has; None: no word.
+        report: the way to the launcher, and whose they are.
         window: bytes that may be lost on their way and are sent again; 0: none ever are.
+        heard: is told what comes on stderr.
     """
 
+    sinks = ()
+
     def __init__(
-        self, nonce: str, rank: int, shown: Callable[[float], int | None], window: int
+        self, nonce: str, report: Report, window: int, heard: Callable[[bytes], None]
     ) -> None:
-        self._shown = shown
+        self._report = report
+        self._shown = report.shown
+        self._heard = heard
         self._window = window
         self._run = time.time_ns() // 1_000_000
         self._serial = 0
         self._unconfirmed: list[bytes] = []
         self._nonce = nonce.encode()
-        self._rank = rank
+        self._rank = report.rank
         self._pipe = Pipe(2)
         self._pipe.narrow()
         # Open MPI gives ranks a terminal, and C programs write line by line because of it.
         out, out_end = _terminal() if os.isatty(1) else os.pipe2(os.O_CLOEXEC)
         err, err_end = os.pipe2(os.O_CLOEXEC)
         self.ends = out_end, err_end
+        self.err = err
         self.streams = [Stream(out, b"o"), Stream(err, b"e")]
 
     def begin(self) -> None:
@@ -162,7 +171,10 @@ class Output:
         count = 0
         for stream in self.streams:
             if stream.fd in fds:
-                count += stream.read()
+                chunk = stream.read()
+                count += len(chunk)
+                if chunk and stream.name == b"e":
+                    self._heard(chunk)
             late = stream.flush_at <= time.monotonic()
             self._send(stream, everything=late or not stream.open)
         return count
@@ -213,6 +225,7 @@ class Output:
             if stream.open:
                 stream.open = False
                 os.close(stream.fd)
+        self._report.unheard()
 
     def finish(self) -> None:
         """Send what is left when the program has ended, and that nothing more comes.

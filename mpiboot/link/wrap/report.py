@@ -30,10 +30,16 @@ class Report:
         self._path = path
         self._socket: _socket.socket | None = None
         self._heard = b""
+        self._stay_until = 0.0
 
-    def started(self, pid: int) -> None:
-        """Tell that the program runs."""
-        self._tell({"size": self._size, "pid": pid, "event": "started"})
+    def started(self, pid: int, err: int) -> None:
+        """Tell that the program runs, and from which descriptor of ours its stderr is read; -1: none."""
+        place = {"wrapper": os.getpid(), "err": err} if err >= 0 else {}
+        self._tell({"size": self._size, "pid": pid, **place, "event": "started"})
+
+    def unheard(self) -> None:
+        """Tell that the program's stderr goes nowhere any more."""
+        self._tell({"event": "unheard"})
 
     def shown(self, patience_s: float) -> int | None:
         """Wait for the number of pieces of our output that the launcher has shown.
@@ -42,29 +48,52 @@ class Report:
             None when no word comes in time, -1 when nobody is there to send one.
         """
         deadline = time.monotonic() + patience_s
+        while (message := self._hear(deadline)) is not None:
+            count = message.get("count")
+            if isinstance(count, int):
+                return count
+            self._heed(message)
+        return -1 if self._socket is None else None
+
+    def ended(self, code: int, number: int, said: str) -> None:
+        """Tell how the program ended: by a signal, or else with an exit code; and its last words."""
+        how: dict[str, int | str] = {"signal": number} if number else {"code": code}
+        words: dict[str, int | str] = {"stderr": said} if said else {}
+        self._tell({"event": "ended", **how, **words})
+
+    def stay(self) -> None:
+        """Stay as long as the agent wants us to: mpirun ends the other ranks once one has gone."""
+        while (message := self._hear(self._stay_until)) is not None:
+            self._heed(message)
+
+    def _heed(self, message: dict[str, object]) -> None:
+        """Take the order to stay, or to go."""
+        until_ms = message.get("until_ms")  # on the clock of this machine
+        if message.get("event") == "hold" and isinstance(until_ms, int):
+            self._stay_until = until_ms / 1000
+        elif message.get("event") == "go":
+            self._stay_until = 0.0
+
+    def _hear(self, deadline: float) -> dict[str, object] | None:
+        """Return the next message from the agent, one that has come already in any case.
+
+        None when none comes in time, or when nobody is there any more.
+        """
         while self._socket is not None:
             line, newline, rest = self._heard.partition(b"\n")
             if newline:
                 self._heard = rest
-                count = compact.read(line.decode(errors="replace")).get("count")
-                if isinstance(count, int):
-                    return count
-                continue
-            left = deadline - time.monotonic()
-            if left <= 0 or not wait([self._socket.fileno()], left):
-                return None
+                return compact.read(line.decode(errors="replace"))
+            if not wait([self._socket.fileno()], deadline - time.monotonic()):
+                break
             try:
                 chunk = self._socket.recv(4096)
             except OSError:
                 chunk = b""
             if not chunk:
-                return -1
+                self._socket = None
             self._heard += chunk
-        return -1
-
-    def ended(self, code: int, number: int) -> None:
-        """Tell how the program ended: by a signal, or else with an exit code."""
-        self._tell({"event": "ended", **({"signal": number} if number else {"code": code})})
+        return None
 
     def failed(self, fault: CannotRunError) -> None:
         """Tell the agent and the user why the program was not run."""

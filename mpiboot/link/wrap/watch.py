@@ -12,6 +12,7 @@ from mpiboot.link.wrap.ready import wait
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mpiboot.link.wrap.output import Output
+    from mpiboot.link.wrap.passing import Passing
     from mpiboot.link.wrap.start import Program
 
 _NEVER = float("inf")
@@ -27,7 +28,7 @@ class Watch:
         family: of the MPI that started us; empty: it does not matter which one the program has.
     """
 
-    def __init__(self, program: Program, output: Output | None, family: str) -> None:
+    def __init__(self, program: Program, output: Output | Passing | None, family: str) -> None:
         self._program = program
         self._output = output
         self._libraries = Libraries(family, program.pid) if family else None
@@ -38,7 +39,8 @@ class Watch:
         if self._output is not None:
             self._output.begin()
         while True:
-            ready = wait(self._fds(), self._due() - time.monotonic())
+            sinks = self._output.sinks if self._output is not None else ()
+            ready = wait(self._fds(), self._due() - time.monotonic(), sinks)
             status = self._heed() if self._program.wakeup in ready else None
             if status is not None:
                 break

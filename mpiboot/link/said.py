@@ -1,0 +1,50 @@
+"""The last words of a rank whose wrapper was killed: what it has kept, and what it had not read yet."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from mpiboot.link.messages import Message
+
+_LIMIT = 4096  # bytes
+_PIPE = 1 << 20  # no pipe holds more
+
+
+class Said:
+    """What is there of one rank's stderr.
+
+    MPICH ends a job that was aborted with SIGKILL, to the wrappers too, and may not read what was on
+    its way. We hold the pipe from the program open beside the wrapper, but read it only afterwards.
+
+    Args:
+        directory: of our socket.
+        started: the wrapper's report.
+    """
+
+    def __init__(self, directory: Path, started: Message) -> None:
+        wrapper, fd, pid = (started.body.get(key) for key in ("wrapper", "err", "pid"))
+        self._kept = directory / f"said.{pid}" if isinstance(pid, int) else None
+        self._fd = -1
+        if isinstance(wrapper, int) and isinstance(fd, int):
+            with contextlib.suppress(OSError):  # it has ended already, or is another user's
+                self._fd = os.open(f"/proc/{wrapper}/fd/{fd}", os.O_RDONLY | os.O_NONBLOCK)
+
+    def text(self) -> str:
+        """Return the last words; call once, when the wrapper has gone."""
+        kept, left = b"", b""
+        if self._kept is not None:
+            with contextlib.suppress(OSError):
+                kept = self._kept.read_bytes()[-_LIMIT:]
+                self._kept.unlink()
+        if self._fd >= 0:
+            with contextlib.suppress(OSError):
+                left = os.read(self._fd, _PIPE)
+        return (kept + left)[-_LIMIT:].decode(errors="replace")
+
+    def close(self) -> None:
+        """Let go of the pipe: writers must find out when nobody reads any more."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
