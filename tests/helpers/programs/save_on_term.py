@@ -14,10 +14,12 @@ rank = next(
 
 def save(number: int, _frame: object) -> None:
     time.sleep(float(sys.argv[1 + rank]))
+    print("saved", number, flush=True)  # noqa: T201 - its output is the test
     os._exit(0)
 
 
 for one in (signal.SIGTERM, signal.SIGUSR1):
     signal.signal(one, save)
+print("up", flush=True)  # noqa: T201 - its output is the test
 while True:
     time.sleep(1)
