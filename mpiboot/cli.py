@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mpiboot import __version__, log
 from mpiboot.errors import ExitCode, MpibootError, ProblemsError, UsageError
-from mpiboot.model import options
+from mpiboot.model import options, redacted
 from mpiboot.model.options import ConfigFile, Resolved
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.spec import LAUNCHER, LOCAL, WORKER
@@ -25,6 +25,7 @@ _HELP = f"""mpiboot {__version__}: one agent, PID 1 in every container of an MPI
   mpiboot probe [--for ready|live]      ask the agent of this container; exit 0 or 1
   mpiboot config [--markdown]           show every setting, its value and where it came from
   mpiboot keygen [--out FILE]           make a job secret
+  mpiboot schema                        show the JSON Schema of the status file
   mpiboot version [--json]              show the version
 
 Options of a command: mpiboot COMMAND --help. Every option is also a variable (MPIBOOT_…) and a key
@@ -104,13 +105,13 @@ def _as_role(
 
         if command:
             log.logger.info("a worker runs no command of its own: %s is the launcher's", command[0])
-        code = agent.run(lambda: agent.Agent(role, settings, env), worker.work)
+        code = agent.run(lambda: agent.Agent(role, settings, env, resolved.origins), worker.work)
     else:
         from mpiboot.roles import launcher  # noqa: PLC0415
 
         words = _needed(command)
         code = agent.run(
-            lambda: agent.Agent(role, settings, env),
+            lambda: agent.Agent(role, settings, env, resolved.origins),
             lambda made: launcher.Launcher(made, words).run(),
         )
     agent.leave(code)
@@ -187,8 +188,7 @@ def _config(argv: Sequence[str], env: Mapping[str, str]) -> int:
     rows = []
     for spec in specs():
         value = getattr(resolved.settings, spec.name)
-        shown = "***" if spec.kind == "secret" and value else spec.show(value)
-        rows.append((spec.key, shown, resolved.origins[spec.name]))
+        rows.append((spec.key, redacted.shown(spec, value), resolved.origins[spec.name]))
     widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
     for key, value, origin in rows:
         print(f"{key:<{widths[0]}}  {value:<{widths[1]}}  {origin}")
@@ -209,6 +209,17 @@ def _keygen(argv: Sequence[str], _env: Mapping[str, str]) -> int:
         print(keys.new_secret())
         return 0
     keys.write_new_secret(out)
+    return 0
+
+
+def _schema(argv: Sequence[str], _env: Mapping[str, str]) -> int:
+    from mpiboot.report import schema  # noqa: PLC0415
+
+    _default_signals()
+    argparse.ArgumentParser(
+        "mpiboot schema", allow_abbrev=False, description="Show the JSON Schema of the status file."
+    ).parse_args(list(argv))
+    print(schema.text(), end="")
     return 0
 
 
@@ -264,5 +275,6 @@ _COMMANDS: dict[str, Command] = {
     "probe": _probe,
     "config": _config,
     "keygen": _keygen,
+    "schema": _schema,
     "version": _version,
 }

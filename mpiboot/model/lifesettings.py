@@ -127,10 +127,16 @@ class LifeSettings(JobSettings):
         metavar="FILE",
     )
     pushgateway: str = setting(
-        "text",
+        "url",
         "",
         "URL of a Pushgateway that gets the metrics at the end",
         metavar="URL",
+    )
+    push_job: str = setting(
+        "text",
+        "",
+        "name of the job for the Pushgateway; else the hostname less role and number",
+        metavar="NAME",
     )
     hooks_dir: str = setting(
         "path",

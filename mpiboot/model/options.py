@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mpiboot.errors import ExitCode, ProblemsError, UsageError
+from mpiboot.model.redacted import HIDDEN
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.values import convert
 
@@ -132,7 +133,7 @@ def resolve(
         try:
             values[spec.name] = convert(spec, value)
         except ValueError as fault:
-            shown = "***" if spec.kind == "secret" else repr(value)
+            shown = HIDDEN if spec.kind in ("secret", "url") else repr(value)
             all_problems.append(f"{origin}: {shown} is not valid: expected {fault}")
             usage += origin.startswith("flag")
     if all_problems:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import enum
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-TERMINATION_LIMIT = 4096
 
 
 class Stage(str, enum.Enum):
@@ -17,6 +15,8 @@ class Stage(str, enum.Enum):
     LAUNCHING = "launching"
     RUNNING = "running"
     READY = "ready"
+    PAUSED = "paused"
+    RESUMING = "resuming"
     ENDING = "ending"
     ENDED = "ended"
 
@@ -26,8 +26,11 @@ class Phase(str, enum.Enum):
 
     PENDING = "Pending"
     RUNNING = "Running"
+    PAUSED = "Paused"
+    RESUMING = "Resuming"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
+    UNKNOWN = "Unknown"
 
 
 class Fault(str, enum.Enum):
@@ -112,37 +115,25 @@ class Outcome:
         return data
 
 
-def phase_of(stage: Stage, outcome: Outcome | None) -> Phase:
-    """Tell the phase: a worker runs from the moment it is ready, a launcher with its job."""
+def phase_of(stage: Stage, outcome: Outcome | None, *, silent: bool = False) -> Phase:
+    """Tell the phase: a worker runs from the moment it is ready, a launcher with its job.
+
+    Args:
+        stage: what the agent does now.
+        outcome: how it ended; None before.
+        silent: nobody on whom the job runs answers any more.
+    """
     if outcome is not None:
         return Phase.SUCCEEDED if outcome.code == 0 else Phase.FAILED
-    running = (Stage.READY, Stage.RUNNING, Stage.ENDING)
-    return Phase.RUNNING if stage in running else Phase.PENDING
+    if stage is Stage.PAUSED:
+        return Phase.PAUSED
+    if stage is Stage.RESUMING:
+        return Phase.RESUMING
+    if stage in (Stage.READY, Stage.RUNNING, Stage.ENDING):
+        return Phase.UNKNOWN if silent else Phase.RUNNING
+    return Phase.PENDING
 
 
-def termination_message(outcome: Outcome, role: str) -> str:
-    """Render an outcome as compact JSON of at most 4096 bytes, root cause first.
-
-    What does not fit is dropped from the end: evidence, then later failures, then message text.
-    """
-    evidence, failures = list(outcome.evidence), [f.to_json() for f in outcome.failures]
-    text_limit = TERMINATION_LIMIT
-    while True:
-        data: dict[str, object] = {"role": role, "code": outcome.code, "fault": outcome.fault.value}
-        data["message"] = outcome.message[:text_limit]
-        if failures:
-            data["failures"] = failures
-        if evidence:
-            data["evidence"] = evidence
-        text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
-        if len(text) <= TERMINATION_LIMIT:
-            return text
-        if evidence:
-            evidence.pop()
-        elif len(failures) > 1:
-            failures.pop()
-        elif failures and text_limit > 200:
-            failures[0]["message"] = str(failures[0]["message"])[: text_limit // 2]
-            text_limit //= 2
-        else:
-            failures, text_limit = [], text_limit // 2
+def first_rank(failures: Sequence[Failure]) -> Failure | None:
+    """Return the first failure that is a rank's."""
+    return next((one for one in failures if one.rank is not None), None)

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["text", "secret", "path", "int", "seconds", "flag", "words", "pairs", "slots"]
+Kind = Literal["text", "secret", "url", "path", "int", "seconds", "flag", "words", "pairs", "slots"]
 
 WORKER = "worker"
 LAUNCHER = "launcher"

@@ -30,7 +30,7 @@ def convert(spec: Spec, value: object) -> object:
             return tuple(_words(value))
         case "pairs":
             return tuple(_pairs(value))
-        case "text" | "secret" | "path":
+        case "text" | "secret" | "url" | "path":
             return _text(spec, value)
 
 

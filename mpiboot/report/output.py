@@ -11,7 +11,7 @@ from typing import IO
 
 from mpiboot.errors import ConfigError
 from mpiboot.plan.frames import Frames, Lines, Order, Record, Text
-from mpiboot.runtime.streams import write
+from mpiboot.runtime.streams import Sink, write
 
 _OPEN = 64  # files that are open at a time: a job may have more ranks than we may have descriptors
 _TARGETS = {"o": 1, "e": 2}
@@ -40,7 +40,7 @@ class Output:
         tag: bool,
         stamp: bool,
         directory: str,
-        log: IO[bytes] | None,
+        log: Sink | None,
         on_mark: Callable[[int, int], None],
     ) -> None:
         self._frames = Frames(nonce)

@@ -3,33 +3,55 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mpiboot import __version__
 from mpiboot.log import logger
-from mpiboot.model.outcome import Outcome, phase_of, termination_message
+from mpiboot.model.outcome import Outcome, Phase
+from mpiboot.model.standing import Condition, Task
+from mpiboot.model.termination import termination_message
 from mpiboot.report.timeline import Timeline
 from mpiboot.runtime import files
 
 SCHEMA = 1
 
 
-def document(
-    role: str, timeline: Timeline, details: Mapping[str, object], outcome: Outcome | None
-) -> dict[str, object]:
-    """Build the status as a JSON-ready mapping.
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How a job stands, as far as this agent sees it."""
 
-    Fields: schema, role, version, phase, stage, stages (name and UTC time of each beginning), the role's
-    own details (hosts, readiness, leases), outcome (null until the end).
+    phase: Phase
+    conditions: Sequence[Condition]
+    tasks: Sequence[Task]
+
+
+def document(
+    role: str,
+    timeline: Timeline,
+    standing: Standing,
+    details: Mapping[str, object],
+    outcome: Outcome | None,
+) -> dict[str, object]:
+    """Build the status as a JSON-ready mapping; docs/status.md and status.schema.json describe it.
+
+    Args:
+        role: whose it is.
+        timeline: its stages.
+        standing: how the job stands.
+        details: the role's own fields: hosts, readiness, leases.
+        outcome: how it ended; None before.
     """
     return {
         "schema": SCHEMA,
         "role": role,
         "version": __version__,
-        "phase": phase_of(timeline.stage, outcome).value,
+        "phase": standing.phase.value,
         "stage": timeline.stage.value,
         "stages": [{"stage": step.stage.value, "since": step.wall} for step in timeline.steps],
+        "conditions": [one.to_json() for one in standing.conditions],
+        "tasks": [one.to_json() for one in standing.tasks],
         **details,
         "outcome": outcome.to_json() if outcome is not None else None,
     }

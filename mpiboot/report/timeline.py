@@ -33,7 +33,7 @@ class Timeline:
     def enter(self, stage: Stage) -> None:
         """Begin a stage."""
         if not self.steps or self.steps[-1].stage is not stage:
-            self.steps.append(Step(stage=stage, at_s=time.monotonic(), wall=_now()))
+            self.steps.append(Step(stage=stage, at_s=time.monotonic(), wall=wall_clock()))
 
     def seconds(self) -> dict[Stage, float]:
         """Return how long each stage has lasted so far, in seconds."""
@@ -48,6 +48,7 @@ class Timeline:
         return self.seconds().get(stage, 0.0)
 
 
-def _now() -> str:
+def wall_clock() -> str:
+    """Return the time of now, RFC 3339 in UTC to the millisecond."""
     moment = dt.datetime.now(tz=dt.timezone.utc)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

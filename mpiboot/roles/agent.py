@@ -11,15 +11,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mpiboot import __version__
 from mpiboot.errors import ConfigError, DeadlineError, ExitCode
 from mpiboot.log import logger
 from mpiboot.model.options import PARCEL
 from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.model.settings import Settings
+from mpiboot.model.standing import Task
 from mpiboot.plan import lastwords, verdict
 from mpiboot.report import metrics, status
 from mpiboot.report.timeline import Timeline
+from mpiboot.roles import reporting
+from mpiboot.roles.reporting import Reporting
 from mpiboot.runtime import files, processes
 from mpiboot.runtime.children import Child, Children
 from mpiboot.runtime.http import HttpServer, Reply
@@ -46,7 +48,13 @@ def job_environment(env: Mapping[str, str]) -> dict[str, str]:
 class Agent:
     """One agent at work; made and used inside the loop."""
 
-    def __init__(self, role: str, settings: Settings, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        role: str,
+        settings: Settings,
+        env: Mapping[str, str],
+        origins: Mapping[str, str] | None = None,
+    ) -> None:
         self.role = role
         self.settings = settings
         self.env = env
@@ -62,7 +70,14 @@ class Agent:
         self.details: Callable[[], dict[str, object]] = dict
         self.not_ready: Callable[[], str] = lambda: "starting"
         self.families: Callable[[], Sequence[metrics.Family]] = tuple
+        self.restarts: Callable[[], int] = lambda: 0
+        self.tasks: Callable[[], Sequence[Task]] = lambda: (
+            reporting.own_task(role, self.timeline, self._outcome, self.restarts()),
+        )
+        self.silent: Callable[[], bool] = lambda: False
+        self.record: Callable[[], dict[str, object]] = dict
         self._outcome: Outcome | None = None
+        self.reporting = Reporting(role, settings, origins or {}, self.timeline, self)
         self._ladder: Ladder | None = None
         self._pump = SignalPump(self._signalled, self._child_died)
         self._http = HttpServer(
@@ -76,6 +91,7 @@ class Agent:
             ConfigError: no private directory, or the port is taken.
         """
         self._pump.start()
+        self.reporting.check(os.uname().nodename)
         asyncio.get_running_loop().call_later(_STARTED_S, gc.enable)
         processes.become_subreaper()
         self.directory = files.runtime_dir(self.settings.runtime_dir, self.env, self.role)
@@ -120,16 +136,17 @@ class Agent:
 
     def report(self) -> None:
         """Write the status file."""
-        chosen = self.settings.status_file
-        path = Path(chosen) if chosen else self.directory / "status.json"
-        if chosen or self.directory != Path():
-            document = status.document(self.role, self.timeline, self.details(), self._outcome)
-            status.write_status(path, document)
+        self.reporting.write()
+
+    @property
+    def orphans_reaped(self) -> int:
+        """How many orphaned processes were reaped."""
+        return self.children.orphans_reaped
 
     def conclude(self, outcome: Outcome) -> None:
         """Fix the outcome; what comes later cannot change it."""
         if self._outcome is None:
-            self._outcome = outcome
+            self._outcome = self.reporting.outcome = outcome
             self.enter(Stage.ENDED)
             status.write_termination(self.settings.termination_log, outcome, self.role)
 
@@ -182,16 +199,7 @@ class Agent:
         return Reply(status=200, body=f"{self.role} {self.timeline.stage.value}\n")
 
     def _metrics(self) -> Reply:
-        common = [
-            metrics.stage_now(self.timeline),
-            metrics.stages(self.timeline),
-            metrics.counter(
-                "mpiboot_reaped_orphans_total",
-                "Orphaned processes that this agent has reaped.",
-                self.children.orphans_reaped,
-            ),
-        ]
-        text = metrics.render([*common, *self.families()], __version__, self.role)
+        text = self.reporting.metrics()
         return Reply(status=200, body=text, content_type=metrics.CONTENT_TYPE)
 
 
@@ -220,10 +228,12 @@ async def _run(agent_of: Callable[[], Agent], work: Callable[[Agent], Awaitable[
     level = logger.info if outcome.code == 0 else logger.error
     level("exit %s: %s", outcome.code, outcome.message)
     agent.conclude(outcome)
+    publishing = asyncio.ensure_future(agent.reporting.publish())
     try:
         if await agent.ladder.sweep():
             logger.warning("some processes did not end in time and were killed")
     finally:
+        await asyncio.wait({publishing})  # bounded, and both use the same time
         agent.close()
     return outcome.code
 

@@ -183,6 +183,7 @@ class Attempt:
         )  # fmt: skip
         if installed.own is not None:
             plan = self._own_plan(plan, installed, what, arranged)
+        self._view.plan = plan
         for file in plan.files:
             files.write(Path(file.path), file.text, mode=file.mode)
         for note in plan.notes:
@@ -228,7 +229,9 @@ class Attempt:
         if not await agent.unless_stopped(claimed):
             return agent.stopped_while("launching")
         agent.enter(Stage.RUNNING)
-        self._watch = Watch(self.halting, leases, arranged, plan, self._tell_own)
+        self._watch = Watch(
+            self.halting, leases, arranged, plan, self._tell_own, counts=self._view.counts
+        )
         evidence = await self._watch.run()
         return verdict.judge(evidence, installed.dialect, arranged)
 

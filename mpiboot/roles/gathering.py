@@ -68,6 +68,7 @@ class Gathering:
         self.seen: dict[str, Seen] = {}
         self.leases: dict[str, Lease] = {}
         self.failures: dict[str, int] = {}
+        self.losses: dict[str, int] = {}  # of leases, while others were awaited
 
     @property
     def waited_s(self) -> float:
@@ -256,6 +257,7 @@ class Gathering:
         self.leases.pop(host.name, None)
         if host.name in self.seen and not self._over:
             logger.info("%s went away again: %s", host.name, why)
+            self.losses[host.name] = self.losses.get(host.name, 0) + 1
             self._note(host, Reach.REFUSED, why)
             self._tasks[host.name] = self._loop.create_task(self._reach(host))
 

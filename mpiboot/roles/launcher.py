@@ -15,8 +15,8 @@ from mpiboot.log import logger
 from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.plan import retry, verdict
 from mpiboot.plan.rankrules import ATTEMPT
-from mpiboot.plan.retry import Tally, Terms
-from mpiboot.roles import ranksignals, stalling
+from mpiboot.plan.retry import Kind, Tally, Terms
+from mpiboot.roles import launcher_gauges, ranksignals, stalling
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.attempt import Attempt
 from mpiboot.roles.claiming import Claimant
@@ -42,7 +42,10 @@ class Launcher:
         )
         agent.not_ready = self._view.not_ready
         agent.details = self._view.details
-        agent.families = self._view.families
+        agent.families = launcher_gauges.of(self._view)
+        agent.tasks = self._view.tasks
+        agent.silent = self._view.silent
+        agent.record = self._view.record
 
     async def run(self) -> Outcome:
         """Bring one job from its start to its verdict; the workers always hear of it."""
@@ -70,15 +73,18 @@ class Launcher:
         """Try until an attempt counts; the one that does still holds its leases."""
         settings, agent = self._settings, self._agent
         terms = Terms(launch_retries=settings.launch_retries, max_restarts=settings.max_restarts)
+        kind = Kind.FIRST
         for number in itertools.count(1):
             agent.job_env[ATTEMPT] = str(number)
+            self._view.begin(kind)
             self._attempt = Attempt(agent, self._view, self._claimant, self._tell_own_rank)
             outcome = await self._attempt.run()
+            self._view.end(outcome)
             then = retry.after(outcome, self._tally, terms, stopped=agent.stopped.is_set())
             if then.kind is None:
                 return outcome
             logger.warning("exit %s: %s; %s", outcome.code, outcome.message, then.reason)
-            self._tally = then.tally
+            self._tally, kind = then.tally, then.kind
             await self._attempt.release(outcome, final=False)
             with contextlib.suppress(asyncio.TimeoutError):
                 await within(then.pause_s, agent.stopped.wait())
@@ -94,6 +100,7 @@ class Launcher:
             for lease in self._attempt.leases if self._attempt else ():
                 lease.send(Message(kind=messages.BEAT))
                 lease.check(settings.lease_timeout_s)
+            self._agent.report()
 
     def _tell_own_rank(self, message: Message) -> None:
         if message.kind == messages.SIGNAL:

@@ -1,15 +1,64 @@
-"""What the outside sees of a launcher: details of the status file, and metrics."""
+"""What a launcher knows so far, and how the status file tells it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from mpiboot.model.outcome import Outcome, Stage
+from mpiboot.link.client import Lease
+from mpiboot.model.outcome import Outcome, Phase, Stage, phase_of
+from mpiboot.model.spec import LAUNCHER, WORKER
+from mpiboot.model.standing import Task, aggregate
+from mpiboot.plan.attempts import Attempt
+from mpiboot.plan.evidence import Testimony
+from mpiboot.plan.gather import Seen
+from mpiboot.plan.launch import LaunchPlan
 from mpiboot.plan.layout import Layout
-from mpiboot.report import metrics
-from mpiboot.report.timeline import Timeline
+from mpiboot.plan.loss import Kind as LossKind
+from mpiboot.plan.loss import Loss
+from mpiboot.plan.retry import Kind
+from mpiboot.report.timeline import Timeline, wall_clock
 from mpiboot.roles.gathering import Gathering
+
+_SILENT = (LossKind.FROZEN, LossKind.UNREACHABLE)
+
+
+@dataclass(kw_only=True)
+class Counts:
+    """What is counted while a job runs; whoever learns of it writes it here.
+
+    Attributes:
+        leases_lost: leases lost while the job ran.
+        lost: workers that are known to have failed, with the reason; by the user's name.
+        silent: workers that no longer answer and may live on (frozen, cut off), with the reason.
+        oom_kills: processes that the kernel killed for want of memory, on all hosts.
+        peak_memory_bytes: peak of each worker's container.
+    """
+
+    leases_lost: int = 0
+    lost: dict[str, str] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+    oom_kills: int = 0
+    peak_memory_bytes: dict[str, int] = field(default_factory=dict)
+
+    def was_lost(self, host: str, loss: Loss) -> None:
+        """Note a worker whose lease was lost while the job ran."""
+        self.leases_lost += 1
+        kind = self.silent if loss.kind in _SILENT else self.lost
+        kind[host] = f"{host} was lost: {loss.why}"
+
+    def testified(self, host: str, said: Testimony) -> None:
+        """Note what a worker has told of an attempt at its end."""
+        self.oom_kills += said.oom_kills or 0
+        peak = max(said.peak_bytes, self.peak_memory_bytes.get(host, 0))
+        if peak:
+            self.peak_memory_bytes[host] = peak
+
+    def renew(self) -> None:
+        """Forget who was lost: the next attempt has found workers anew. Sums and peaks stay."""
+        self.lost.clear()
+        self.silent.clear()
 
 
 @dataclass(kw_only=True)
@@ -21,27 +70,62 @@ class LauncherView:
         timeline: the agent's stages.
         gathering: the wait, once it has begun.
         layout: who runs what, once that is decided.
+        plan: how mpirun is called, once that is decided.
         outcome: how it ended, once it has.
+        counts: what is counted.
+        attempts: all attempts so far.
     """
 
     command: Sequence[str]
     timeline: Timeline
     gathering: Gathering | None = None
     layout: Layout | None = None
+    plan: LaunchPlan | None = None
     outcome: Outcome | None = field(default=None)
+    counts: Counts = field(default_factory=Counts)
+    attempts: list[Attempt] = field(default_factory=list)
+
+    def begin(self, kind: Kind) -> None:
+        """Note that an attempt begins."""
+        self.counts.renew()
+        number = len(self.attempts) + 1
+        self.attempts.append(Attempt(number=number, kind=kind, began=wall_clock()))
+
+    def end(self, outcome: Outcome) -> None:
+        """Note how the attempt ended."""
+        if self.attempts:
+            self.attempts[-1] = replace(self.attempts[-1], outcome=outcome)
+
+    def attempts_of(self, kind: Kind) -> int:
+        """Count the attempts of one kind."""
+        return sum(one.kind is kind for one in self.attempts)
 
     def not_ready(self) -> str:
         """Tell why the launcher is not ready: it is only while the job runs."""
         stage = self.timeline.stage
         return "" if stage is Stage.RUNNING else stage.value
 
+    def silent(self) -> bool:
+        """Tell whether no worker of the job answers any more."""
+        gone = {**self.counts.lost, **self.counts.silent}
+        far = [one.name for one in self.layout.places if one.address] if self.layout else []
+        return bool(far) and all(name in gone for name in far)
+
+    def leases(self) -> list[Lease]:
+        """Return the leases that are held now; none once the workers were released."""
+        if self.gathering is None or self.timeline.stage in (Stage.ENDING, Stage.ENDED):
+            return []
+        gone = {**self.counts.lost, **self.counts.silent}
+        return [lease for name, lease in self.gathering.leases.items() if name not in gone]
+
     def details(self) -> dict[str, object]:
         """Return the launcher's part of the status file."""
-        seen = self.gathering.seen.values() if self.gathering else ()
-        slots = {one.name: one.slots for one in self.layout.places} if self.layout else {}
+        slots = self._slots()
+        tasks = self.tasks()
+        expected = self.gathering.expected if self.gathering else None
         return {
             "command": list(self.command),
-            "expected": self.gathering.expected if self.gathering else None,
+            "expected": expected,
             "hosts": [
                 {
                     "name": one.host.name,
@@ -51,53 +135,71 @@ class LauncherView:
                     "slots": slots.get(one.host.name),
                     "ready_after_s": one.ready_after_s,
                 }
-                for one in seen
+                for one in self._seen()
             ],
+            "aggregate": aggregate(tasks, expected),
+            "attempts": [one.to_json() for one in self.attempts],
+            "launch_retries": self.attempts_of(Kind.LAUNCH_RETRY),
+            "restarts": self.attempts_of(Kind.RESTART),
         }
 
-    def families(self) -> Sequence[metrics.Family]:
-        """Return the launcher's metrics."""
-        families = [*self._of_workers(), self._of_job()]
-        if self.outcome is not None:
-            families.append(
-                metrics.gauge("mpiboot_job_exit_code", "Exit code of the job.", self.outcome.code)
-            )
-        return families
+    def tasks(self) -> list[Task]:
+        """Return the launcher and its workers as tasks of the job."""
+        slots = self._slots()
+        host = os.uname().nodename
+        stage = self.timeline.stage
+        outcome = self.outcome if stage is Stage.ENDED else None
+        own = Task(
+            name=host,
+            role=LAUNCHER,
+            phase=phase_of(stage, outcome, silent=self.silent()),
+            restarts=self.attempts_of(Kind.RESTART),
+            host=host,
+        )
+        failed = self._failed()
+        return [own, *(self._task(one, slots.get(one.host.name), failed) for one in self._seen())]
 
-    def _of_job(self) -> metrics.Family:
-        return metrics.gauge(
-            "mpiboot_job_duration_seconds",
-            "How long mpirun has run, in seconds.",
-            self.timeline.of(Stage.RUNNING),
+    def _failed(self) -> dict[str, str]:
+        """Map each worker that has failed to the reason, the first one that is known."""
+        failures = self.outcome.failures if self.outcome is not None and self.outcome.code else ()
+        told = {one.host: one.message for one in reversed(failures)}
+        return {**told, **self.counts.lost}
+
+    def _task(self, seen: Seen, slots: int | None, failed: Mapping[str, str]) -> Task:
+        name = seen.host.name
+        phase, reason = self._phase(seen, takes_part=slots is not None)
+        if name in failed:
+            phase, reason = Phase.FAILED, failed[name]
+        losses = self.gathering.losses if self.gathering else {}
+        return Task(
+            name=name,
+            role=WORKER,
+            phase=phase,
+            reason=reason,
+            restarts=losses.get(name, 0),
+            host=os.uname().nodename if seen.here else seen.address,
+            slots=slots,
         )
 
-    def _of_workers(self) -> Sequence[metrics.Family]:
-        gathered = self.gathering
-        seen = list(gathered.seen.values()) if gathered else []
-        waits = {one.host.name: one.ready_after_s for one in seen if one.ready_after_s is not None}
-        return (
-            metrics.gauge(
-                "mpiboot_workers_expected",
-                "Workers that the job waits for; 0 while that is not known.",
-                (gathered.expected or 0) if gathered else 0,
-            ),
-            metrics.gauge(
-                "mpiboot_workers_ready",
-                "Workers on which a login works.",
-                sum(one.reach.ready for one in seen),
-            ),
-            metrics.Family(
-                name="mpiboot_worker_wait_seconds",
-                kind="gauge",
-                text="How long each worker was waited for, in seconds.",
-                label="worker",
-                samples=waits,
-            ),
-            metrics.Family(
-                name="mpiboot_probe_failures_total",
-                kind="counter",
-                text="Attempts to reach a worker that failed, by kind.",
-                label="kind",
-                samples=dict(gathered.failures) if gathered else {},
-            ),
-        )
+    def _phase(self, seen: Seen, *, takes_part: bool) -> tuple[Phase, str]:
+        """Tell how a worker stands as a part of this job that has not failed, and why."""
+        name = seen.host.name
+        if name in self.counts.silent:
+            return Phase.UNKNOWN, self.counts.silent[name]
+        if not seen.reach.ready:
+            return Phase.PENDING, f"{seen.reach.value} {seen.detail}".strip()
+        if self.outcome is not None and self.outcome.ran and takes_part:
+            return Phase.SUCCEEDED, ""
+        return Phase.RUNNING, ""
+
+    def _seen(self) -> list[Seen]:
+        return list(self.gathering.seen.values()) if self.gathering else []
+
+    def _slots(self) -> dict[str, int]:
+        return {one.name: one.slots for one in self.layout.places} if self.layout else {}
+
+    def record(self) -> dict[str, object]:
+        """Return the launcher's part of the whole record."""
+        if self.plan is None:
+            return {"plan": None}
+        return {"plan": {"argv": self.plan.argv, "notes": list(self.plan.notes)}}

@@ -6,10 +6,10 @@ import asyncio
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
 from mpiboot.errors import ConfigError
 from mpiboot.plan.launch import LaunchPlan
+from mpiboot.report.kept import Written
 from mpiboot.report.output import Output
 from mpiboot.roles.agent import Agent
 from mpiboot.runtime.children import DEVNULL, PIPE, Child
@@ -108,12 +108,14 @@ class Mpirun:
             on_mark=self._on_shown,
         )
 
-    def _open_log(self) -> IO[bytes] | None:
-        path = self._agent.settings.log_file
-        if not path:
+    def _open_log(self) -> Written | None:
+        """Open what gets a copy of the output: the log file, the record's ring, or both."""
+        path, kept = self._agent.settings.log_file, self._agent.reporting.kept
+        if not path and kept is None:
             return None
         try:
-            return Path(path).open("ab", buffering=0)
+            file = Path(path).open("ab", buffering=0) if path else None  # noqa: SIM115 - closed with the copy
+            return Written(file, kept)
         except OSError as fault:
             raise ConfigError(
                 f"cannot write the log file {path}: {fault.strerror}", hint="check --log-file"

@@ -23,6 +23,7 @@ from mpiboot.roles import losing
 from mpiboot.roles.calling import Calls
 from mpiboot.roles.forewarning import Forewarning
 from mpiboot.roles.halting import Halting
+from mpiboot.roles.launcher_view import Counts
 from mpiboot.roles.mpirun import Mpirun
 from mpiboot.roles.stalling import Stalling
 from mpiboot.runtime.children import Child
@@ -49,6 +50,7 @@ class Watch:
         arranged: who runs what.
         plan: how mpirun is called.
         tell_own: sends a message to the ranks of this very container.
+        counts: gets what is counted.
     """
 
     def __init__(
@@ -58,8 +60,11 @@ class Watch:
         arranged: Layout,
         plan: LaunchPlan,
         tell_own: Callable[[Message], None],
+        *,
+        counts: Counts,
     ) -> None:
         self._agent = agent = halting.agent
+        self._counts = counts
         self._halting = halting
         self._loop = asyncio.get_running_loop()
         self._leases = dict(leases)
@@ -89,6 +94,7 @@ class Watch:
             self._calls.hear(host, message)
         elif message.kind == messages.WITNESS:
             self._testimony[host] = messages.read_testimony(message)
+            self._counts.testified(host, self._testimony[host])
             self._news.set()
         elif message.kind == messages.NOTICE and message.text("event") == messages.STOPPING:
             number = messages.number(message.body, "signal", 64) or signal.SIGTERM
@@ -262,6 +268,9 @@ class Watch:
         self._lost[name] = Lost(host=name, why=why, late=late)
         known = await losing.explain(lease, why, how, self._agent.settings.lease_timeout_s)
         self._lost[name] = Lost(host=name, why=known.why, late=late)
+        if not late:
+            self._counts.was_lost(name, known)
+            self._agent.report()
         self._news.set()
 
 

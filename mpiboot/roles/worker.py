@@ -18,7 +18,7 @@ from mpiboot.model.outcome import Failure, Fault, Outcome, Stage
 from mpiboot.mpi import DIALECTS
 from mpiboot.plan import release, verdict
 from mpiboot.plan.sshlog import Line
-from mpiboot.report import metrics
+from mpiboot.report import catalogue, metrics
 from mpiboot.roles import calling, ranksignals, stalling, witness
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.clearing import Clearing
@@ -79,6 +79,7 @@ class Worker:
         agent.not_ready = lambda: self._not_ready
         agent.details = self._details
         agent.families = self._families
+        agent.restarts = lambda: self._service.sshd.restarts if self._service.sshd else 0
 
     async def run(self) -> Outcome:
         """Serve until the job is over, then drain."""
@@ -283,16 +284,10 @@ class Worker:
         service = self._service
         restarts = service.sshd.restarts if service.sshd is not None else 0
         return (
-            metrics.gauge("mpiboot_ready", "1 when a login works.", float(not self._not_ready)),
-            metrics.gauge(
-                "mpiboot_leases", "Launchers that hold this worker.", len(self._link.leases)
-            ),
-            metrics.counter(
-                "mpiboot_sshd_restarts_total", "How often sshd was started again.", restarts
-            ),
-            metrics.counter(
-                "mpiboot_sshd_rejected_logins_total", "Logins that sshd refused.", service.rejected
-            ),
+            catalogue.READY.one(float(not self._not_ready)),
+            catalogue.LEASES.one(len(self._link.leases)),
+            catalogue.SSHD_RESTARTS.one(restarts),
+            catalogue.SSHD_REJECTED.one(service.rejected),
         )
 
 

@@ -196,8 +196,8 @@ class Sshd:
             self._on_fail(f"sshd ended with {code}, {self._budget} restarts are used up{said}")
             return
         self.restarts += 1
-        logger.warning("sshd ended with %s: start %s of %s", code, self.restarts, self._budget)
         self._on_down(f"sshd ended with {code} and is started again")
+        logger.warning("sshd ended with %s: start %s of %s", code, self.restarts, self._budget)
         await asyncio.sleep(_BACKOFF_S * 2 ** min(self.restarts - 1, 5))
         if not self._stopping:
             self._restart()

@@ -67,6 +67,13 @@ class Sieve(Protocol):
         """Return what is to be copied after the last chunk."""
 
 
+class Sink(Protocol):
+    """Takes a copy of what is shown."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take a piece; what goes wrong is an OSError."""
+
+
 class Copier(threading.Thread):
     """Copy a pipe to one of our own descriptors, and to a file if wanted, until it ends.
 
@@ -75,12 +82,12 @@ class Copier(threading.Thread):
     Args:
         source: the pipe.
         target: our descriptor.
-        copy: the file.
+        copy: gets the same; None: nothing does.
         sieve: takes out what is not to be copied.
     """
 
     def __init__(
-        self, source: IO[bytes], target: int, copy: IO[bytes] | None, sieve: Sieve | None = None
+        self, source: IO[bytes], target: int, copy: Sink | None, sieve: Sieve | None = None
     ) -> None:
         super().__init__(daemon=True, name=f"copy-{target}")
         self._sieve = sieve

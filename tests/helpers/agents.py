@@ -29,6 +29,7 @@ from mpiboot.local.cluster import Bind, Cluster, Pod, PodSpec
 from mpiboot.local.command import TMP_IN_POD
 from mpiboot.local.keeper import Stream
 from mpiboot.runtime import latch
+from tests.helpers import schema
 from tests.helpers.eventually import eventually
 
 MPIBOOT = (sys.executable, "-I", "-m", "mpiboot")
@@ -239,8 +240,8 @@ class Agents:
     def assert_global(self, *, stay: Sequence[Agent] = (), raising: Sequence[Agent] = ()) -> None:
         """Assert what holds in every case; call when the launcher has ended.
 
-        Within 30 s all agents have ended, nothing of a job and no zombie is left in any pod, and no
-        log holds a traceback.
+        Within 30 s all agents have ended, nothing of a job and no zombie is left in any pod, no log
+        holds a traceback, and every status file keeps to its schema.
 
         Args:
             stay: agents that are meant to live on: they are checked alive, and for left-overs.
@@ -255,6 +256,8 @@ class Agents:
         eventually(self._assert_nothing_left, max(1.0, deadline - time.monotonic()))
         for agent in self.all:
             assert agent in raising or "Traceback" not in agent.log, agent.log
+            if agent.status_path.is_file():
+                assert schema.problems(agent.status) == [], agent.name
 
     def codes(self) -> dict[str, int | None]:
         """Map each pod to its exit code so far; a name that came twice to its last one."""

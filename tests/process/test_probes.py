@@ -14,7 +14,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from mpiboot.local.cluster import Bind
-from mpiboot.model.outcome import TERMINATION_LIMIT
+from mpiboot.model.termination import TERMINATION_LIMIT
 from tests.helpers.agents import MPIBOOT, Agent, Agents
 from tests.helpers.eventually import eventually
 

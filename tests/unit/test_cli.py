@@ -32,7 +32,17 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     """All commands are on one page."""
     code, out, _ = said(capsys, "--help")
     assert code == 0
-    for command in ("worker", "launcher", "plan", "local", "probe", "config", "keygen", "version"):
+    for command in (
+        "worker",
+        "launcher",
+        "plan",
+        "local",
+        "probe",
+        "config",
+        "keygen",
+        "schema",
+        "version",
+    ):
         assert f"mpiboot {command}" in out
 
 
@@ -94,6 +104,13 @@ def test_bad_environment_is_78(
     code, _, err = said(capsys, "config")
     assert code == 78
     assert len(err.splitlines()) == 2
+
+
+def test_schema_is_the_one_that_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
+    """`mpiboot schema` prints a JSON Schema of draft 2020-12, whatever the directory."""
+    code, out, err = said(capsys, "schema")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
 def test_keygen_makes_different_secrets(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from mpiboot.errors import EXIT_MEANINGS, ExitCode
 from mpiboot.model import options
 from mpiboot.model.settings import specs
 from mpiboot.plan import rankrules
+from mpiboot.report import catalogue, schema
+from tests.helpers.schema import problems as schema_problems
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -26,11 +29,32 @@ def test_environment_page_is_the_table_of_the_rules() -> None:
     assert table == rankrules.markdown()
 
 
+def test_metrics_page_is_the_table_of_the_catalogue() -> None:
+    """`catalogue.markdown()` stands in docs/metrics.md, word for word."""
+    page = (DOCS / "metrics.md").read_text()
+    table = page.partition("<!-- metrics -->\n")[2].partition("<!-- /metrics -->")[0]
+    assert table == catalogue.markdown()
+
+
+def test_status_page_shows_a_valid_example() -> None:
+    """The example in docs/status.md keeps to the schema, and each of its fields is explained."""
+    page = (DOCS / "status.md").read_text()
+    example = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    assert schema_problems(example) == []
+    fields = json.loads(schema.text())["properties"]
+    assert [name for name in fields if f"| `{name}` |" not in page] == []
+
+
 def test_every_setting_says_what_it_is_for() -> None:
     """No row is empty, and none ends with a full stop."""
     for spec in specs():
         assert spec.help, spec.name
         assert not spec.help.endswith("."), spec.name
+
+
+def test_no_variable_looks_like_a_parcel() -> None:
+    """A setting whose variable begins as the entry script's parcels do would never be read."""
+    assert [spec.name for spec in specs() if spec.variable.startswith(options.PARCEL)] == []
 
 
 def test_exit_codes_page_lists_each_code() -> None:
