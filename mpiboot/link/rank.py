@@ -82,18 +82,18 @@ def through(nonce: str, report: Report, careless: bool, said: Tail) -> Output | 
         nonce: mark of the frames; empty: there are none.
         report: the way to the launcher.
         careless: whether mpirun loses output that comes too fast.
-        said: takes what comes on stderr.
+        said: keeps the end of what comes on stderr.
     """
     if nonce:
         from mpiboot.link.wrap.output import Output
 
         window = _WINDOW if careless else 0
-        return Output(nonce, report, window, said.add)
+        return Output(nonce, report, window, said)
     if not said.wanted:
         return None
     from mpiboot.link.wrap import passing
 
-    return passing.Passing(said.add, report.unheard) if passing.possible() else None
+    return passing.Passing(said, report.unheard) if passing.possible() else None
 
 
 if __name__ == "__main__":

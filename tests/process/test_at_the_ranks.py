@@ -64,19 +64,10 @@ def test_exit_04_the_first_failure_stands_at_the_end(
     assert first["stderr"] == ["boom-42"]
 
 
-@pytest.mark.parametrize("how", ["script", "tool"])
-def test_fail_04_who_raised_is_named_with_its_exception(
-    agents: Agents, mpi: Mpi, tmp_path: Path, how: str
-) -> None:
+def test_fail_04_who_raised_is_named_with_its_exception(agents: Agents, mpi: Mpi) -> None:
     """The last line of the traceback is there once more, also where the MPI has killed the wrapper."""
     agents.workers(2, **mpi.pod)
-    words = mpi.python_program("fate.py", "raise")
-    if how == "tool":  # as pip installs one
-        tool = tmp_path / "fate"
-        tool.write_text(f"#!{mpi.python}\n{Path(words[2]).read_text()}")
-        tool.chmod(0o755)
-        words = (str(tool), "raise")
-    launcher = launch(agents, mpi, *words)
+    launcher = launch(agents, mpi, *mpi.python_program("fate.py", "raise"))
     assert launcher.wait(60) == 1
     agents.assert_global(raising=[launcher])
     *said, last = launcher.log.splitlines()[-4:]

@@ -22,6 +22,8 @@ from typing import Any
 import pytest
 
 from mpiboot.link import messages
+from mpiboot.link.messages import Message
+from mpiboot.link.said import Said
 from mpiboot.plan.frames import Frames, Record, Text
 from tests.helpers.eventually import eventually
 
@@ -252,10 +254,11 @@ def test_reports_of_a_run(agent: FakeAgent) -> None:
     done = run("sh", "-c", "echo $$; exit 5", env=agent.env)
     assert done.returncode == 5
     common = {"v": messages.VERSION, "kind": "rank", "rank": 3}
-    assert agent.heard() == [
-        {**common, "size": 4, "pid": int(done.stdout), "event": "started"},
-        {**common, "event": "ended", "code": 5},
-    ]
+    started, ended = agent.heard()
+    assert started.pop("wrapper") != started["pid"]  # from whose `err` the agent may read
+    assert started.pop("err") > 2
+    assert started == {**common, "size": 4, "pid": int(done.stdout), "event": "started"}
+    assert ended == {**common, "event": "ended", "code": 5}
     run("sh", "-c", "kill -9 $$", env={**agent.env, "OMPI_COMM_WORLD_RANK": "0"})
     assert agent.heard()[1] == {**common, "rank": 0, "event": "ended", "signal": 9}
 
@@ -513,3 +516,152 @@ def test_only_cheap_modules_are_imported(options: dict[str, object]) -> None:
 
     bare = imported([*PYTHON, "-c", "import os"])
     assert imported(command("true", **options)) - bare <= CHEAP
+
+
+def test_last_words_of_a_failure(agent: FakeAgent) -> None:
+    """The end of stderr goes with the report of a failure, and through to mpirun byte for byte."""
+    program = "import os\nfor n in range(9000): os.write(2, b'line %d\\n' % n)\nos._exit(3)"
+    done = run(sys.executable, "-c", program, env=agent.env)
+    assert done.returncode == 3
+    assert done.stderr == b"".join(b"line %d\n" % n for n in range(9000))
+    ended = agent.heard()[1]
+    assert ended["code"] == 3
+    assert done.stderr.decode().endswith(ended["stderr"])
+    assert 1000 < len(ended["stderr"]) <= 4096
+    assert list(Path(agent.path).parent.glob("said.*")) == []
+
+
+def test_last_words_in_frames_too(agent: FakeAgent) -> None:
+    """Where output is framed, stderr is known as well."""
+    run("sh", "-c", "echo out; echo boom >&2; exit 1", env=agent.env, out="nonce")
+    assert agent.heard()[1]["stderr"] == "boom\n"
+
+
+def test_success_has_no_last_words(agent: FakeAgent) -> None:
+    """Warnings of a program that ends well are nobody's concern."""
+    assert run("sh", "-c", "echo warning >&2", env=agent.env).stderr == b"warning\n"
+    assert "stderr" not in agent.heard()[1]
+
+
+def test_stderr_stays_what_it_is_where_it_is_no_pipe_of_its_own(
+    agent: FakeAgent, tmp_path: Path
+) -> None:
+    """A terminal and a file stay; where both streams are one, the order of the two is kept."""
+    ours, theirs = pty.openpty()
+    env = {"PATH": os.environ["PATH"], **agent.env}
+    show = ("sh", "-c", "test -t 2")
+    subprocess.run(command(*show), env=env, stderr=theirs, timeout=20, check=True)
+    os.close(theirs)
+    os.close(ours)
+    with (tmp_path / "file").open("wb") as file:
+        show = ("sh", "-c", 'test "$(readlink /proc/self/fd/2)" = "$0"', file.name)
+        subprocess.run(command(*show), env=env, stderr=file, timeout=20, check=True)
+    both = "import os\nfor n in range(200): os.write(1 + n % 2, b'%d ' % n)"
+    done = subprocess.run(
+        command(sys.executable, "-c", both), env=env, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, timeout=20, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == [b"%d" % n for n in range(200)]
+
+
+def test_stderr_that_nobody_takes_holds_the_program_up(agent: FakeAgent) -> None:
+    """As without us: it waits with its writing, hears signals, and its end is seen."""
+    program = "import os\nwhile True: os.write(2, b'x' * 4096)"
+    env = {"PATH": os.environ["PATH"], **agent.env}
+    argv = command(sys.executable, "-c", program)
+    with subprocess.Popen(argv, env=env, stderr=subprocess.PIPE) as popen:
+        assert popen.stderr is not None
+        children = Path(f"/proc/{popen.pid}/task/{popen.pid}/children")
+
+        def blocked() -> None:
+            pids = children.read_text().split()
+            assert pids
+            assert "pipe_w" in Path(f"/proc/{pids[0]}/wchan").read_text()
+
+        eventually(blocked)
+        os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
+        seen = 0
+        while chunk := os.read(popen.stderr.fileno(), 65536):
+            seen += len(chunk)
+        assert popen.wait(10) == -signal.SIGKILL
+        assert seen > 65536
+        assert seen % 4096 == 0
+
+
+def test_stderr_that_nobody_reads_any_more_breaks(agent: FakeAgent) -> None:
+    """When mpirun has gone the program's writes fail, as without us, and the agent lets go, too."""
+    argv = command("sh", "-c", "trap '' PIPE; while echo line >&2; do :; done; exit 9")
+    env = {"PATH": os.environ["PATH"], **agent.env}
+    with subprocess.Popen(argv, env=env, stderr=subprocess.PIPE) as popen:
+        assert popen.stderr is not None
+        assert popen.stderr.read(100)
+        popen.stderr.close()
+        assert popen.wait(10) == 9
+    assert [report["event"] for report in agent.heard()] == ["started", "unheard", "ended"]
+
+
+def test_grandchild_with_stderr_does_not_hold_the_rank(agent: FakeAgent) -> None:
+    """What the program left running may write for a moment; then the rank has ended all the same."""
+    begun = time.monotonic()
+    done = run("sh", "-c", "(sleep 0.05; echo late >&2; exec sleep 5) >/dev/null & echo first >&2",
+               env=agent.env)  # fmt: skip
+    assert done.stderr == b"first\nlate\n"
+    assert 0.2 <= time.monotonic() - begun < 4
+
+
+def test_last_words_of_a_wrapper_that_is_killed() -> None:
+    """MPICH kills wrappers, too: what was read and what was not is there, and the pipe is let go."""
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        contextlib.closing(FakeAgent(directory)) as one,
+    ):
+        program = "echo read >&2; kill -STOP $PPID; echo left >&2; echo; sleep 60"
+        argv = command("sh", "-c", program)
+        env = {"PATH": os.environ["PATH"], **one.env}
+        with subprocess.Popen(
+            argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        ) as popen:
+            link, _ = one._server.accept()
+            with link:
+                started = messages.decode(link.recv(4096).rstrip(b"\n"))
+                assert started is not None
+                said = Said(Path(directory), started)
+                assert popen.stdout is not None
+                assert popen.stdout.readline() == b"\n"
+                os.killpg(popen.pid, signal.SIGKILL)
+                popen.wait(10)
+        assert said.text() == "read\nleft\n"
+        said.close()
+        assert list(Path(directory).glob("said.*")) == []
+
+
+def test_a_wrapper_stays_while_the_agent_wants_it() -> None:
+    """The end is reported at once; the process stays until it may go, the time is over or we are gone."""
+    for release in ("go", "time", "gone"):
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            contextlib.closing(FakeAgent(directory)) as one,
+        ):
+            env = {"PATH": os.environ["PATH"], **one.env}
+            argv = command("sh", "-c", "read line; exit 4")
+            with subprocess.Popen(argv, env=env, stdin=subprocess.PIPE) as popen:
+                link, _ = one._server.accept()
+                with link, link.makefile("rb") as lines:
+                    lines.readline()
+                    until_ms = int((time.monotonic() + (1.5 if release == "time" else 60)) * 1000)
+                    link.sendall(
+                        Message(
+                            kind=messages.RANK, body={"event": "hold", "until_ms": until_ms}
+                        ).encode()
+                    )
+                    assert popen.stdin is not None
+                    popen.stdin.close()
+                    assert json.loads(lines.readline())["code"] == 4
+                    os.kill(popen.pid, signal.SIGTERM)  # the warning itself may come to it, too
+                    time.sleep(0.2)
+                    assert popen.poll() is None
+                    if release == "go":
+                        link.sendall(Message(kind=messages.RANK, body={"event": "go"}).encode())
+                    if release == "gone":
+                        link.shutdown(socket.SHUT_RDWR)
+                    assert popen.wait(20) == 4

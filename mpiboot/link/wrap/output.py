@@ -11,9 +11,8 @@ from mpiboot.link.wrap.ready import wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mpiboot.link.wrap.report import Report
+    from mpiboot.link.wrap.tail import Tail
 
 _CHUNK = 65536
 _LINE_S = 0.1  # half a line waits so long for its rest
@@ -78,12 +77,16 @@ class Stream:
         self.time_ms = 0
         self.open = True
 
-    def read(self) -> bytes:
-        """Take what is there, and return it."""
+    def read(self, tail: Tail | None) -> int:
+        """Take what is there; return how much it was.
+
+        Args:
+            tail: reads it, and keeps its end; None: nobody needs to.
+        """
         try:
-            chunk = os.read(self.fd, _CHUNK)
+            chunk = tail.read(self.fd) if tail is not None else os.read(self.fd, _CHUNK)
         except BlockingIOError:
-            return b""
+            return 0
         except OSError:  # a terminal that nobody writes to any more
             chunk = b""
         self.open = bool(chunk)
@@ -92,7 +95,7 @@ class Stream:
             self.since = self.touched
             self.time_ms = time.time_ns() // 1_000_000
         self.held += chunk
-        return chunk
+        return len(chunk)
 
     @property
     def flush_at(self) -> float:
@@ -128,17 +131,15 @@ class Output:
         nonce: what marks this job's frames.
         report: the way to the launcher, and whose they are.
         window: bytes that may be lost on their way and are sent again; 0: none ever are.
-        heard: is told what comes on stderr.
+        tail: keeps the end of stderr.
     """
 
     sinks = ()
 
-    def __init__(
-        self, nonce: str, report: Report, window: int, heard: Callable[[bytes], None]
-    ) -> None:
+    def __init__(self, nonce: str, report: Report, window: int, tail: Tail) -> None:
         self._report = report
         self._shown = report.shown
-        self._heard = heard
+        self._tail = tail
         self._window = window
         self._run = time.time_ns() // 1_000_000
         self._serial = 0
@@ -171,10 +172,7 @@ class Output:
         count = 0
         for stream in self.streams:
             if stream.fd in fds:
-                chunk = stream.read()
-                count += len(chunk)
-                if chunk and stream.name == b"e":
-                    self._heard(chunk)
+                count += stream.read(self._tail if stream.name == b"e" else None)
             late = stream.flush_at <= time.monotonic()
             self._send(stream, everything=late or not stream.open)
         return count

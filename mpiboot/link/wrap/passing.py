@@ -12,7 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_CHUNK = 65536
+    from mpiboot.link.wrap.tail import Tail
+
 _PIECE = 4096  # PIPE_BUF: what a pipe with room takes without waiting
 _GRANDCHILDREN_S = 0.2
 _STUCK_S = 5.0  # a reader that takes nothing for so long after the program's end will not any more
@@ -44,18 +45,18 @@ class Passing:
         flush_at: never: nothing is held back.
 
     Args:
-        heard: is told what comes.
+        tail: reads it, and keeps its end.
         unheard: is told when nobody reads any more.
     """
 
     flush_at = _NEVER
 
-    def __init__(self, heard: Callable[[bytes], None], unheard: Callable[[], None]) -> None:
+    def __init__(self, tail: Tail, unheard: Callable[[], None]) -> None:
         fd, end = os.pipe2(os.O_CLOEXEC)
         self.ends = 1, end
         self.err = fd
         self._source = Source(fd)
-        self._heard = heard
+        self._tail = tail
         self._unheard = unheard
         self._pending = b""
 
@@ -88,12 +89,10 @@ class Passing:
 
     def _read(self) -> bytes:
         try:
-            chunk = os.read(self._source.fd, _CHUNK)
+            chunk = self._tail.read(self._source.fd)
         except BlockingIOError:
             return b""
-        if chunk:
-            self._heard(chunk)
-        else:
+        if not chunk:
             self._close()
         return chunk
 
