@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .SILENT:
 .NOTPARALLEL:
-.PHONY: help setup demo test check images unit process docker bench engine clean
+.PHONY: help setup demo test check images unit process docker faults bench engine clean
 
 PYTHON ?= /usr/bin/python3
 ARGS ?=
@@ -49,6 +49,10 @@ process: $(DEV) ## Real processes in network namespaces; needs root
 docker: $(DEV) images ## Real containers
 	.ci/quiet compose .ci/compose
 	$(BIN)/pytest tests/docker $(ARGS)
+
+faults: $(DEV) engine ## The fault matrix many times; writes docs/faults.md; ARGS="-n 10 --jobs 4 CELL"
+	.ci/images openmpi4 openmpi5 mpich
+	$(BIN)/python -m tests.faults $(ARGS)
 
 images: engine ## Build mpiboot/<stack>:dev and -test:dev of all stacks; STACKS="mpich openmpi5"
 	.ci/images $(STACKS)

@@ -31,6 +31,7 @@ SIGNAL = "signal"  # launcher → worker: send the ranks here a signal
 LOOK = "look"  # launcher → worker: how much CPU time has each rank used? and its answer
 STACKS = "stacks"  # launcher → worker: where do the ranks stand? and its answer
 STOPPING = "stopping"  # event of a notice: this worker was told to stop
+DAEMON = "daemon"  # event of a notice: the MPI daemon above the ranks here died
 SUPERSEDED = "superseded"  # event of a notice: a newer launcher has taken this worker
 CONTROL = "control"  # a command in the launcher's container → launcher, and its answer
 KINDS = (

@@ -36,6 +36,7 @@ class Knock(str, enum.Enum):
     ACCEPTED = "accepted"
     REFUSED = "refused"
     NOTHING = "nothing"
+    NO_ROUTE = "no route"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ def explain(
     Args:
         how: as our own end of the lease saw it.
         detail: in words.
-        knock: what a connection attempt showed afterwards.
+        knock: what attempts to connect showed afterwards.
         memory: its last word about its memory.
         notice: its last word about itself, as "superseded by …".
         silent_s: for how long it had said nothing.
@@ -72,6 +73,9 @@ def explain(
         return Loss(kind=Kind.SUPERSEDED, why=notice)
     if how is How.LEFT:
         return Loss(kind=Kind.LEFT, why=detail)
+    if knock is Knock.NO_ROUTE:
+        why = "unreachable: this container itself has no network to it any more"
+        return Loss(kind=Kind.UNREACHABLE, why=why)
     if how is How.SILENT:
         why = f"silent for {silent_s:g} s, though its kernel still answers: frozen or overloaded"
         return Loss(kind=Kind.FROZEN, why=why)

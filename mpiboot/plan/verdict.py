@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal as signals
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from dataclasses import replace
 from mpiboot.errors import ExitCode, MpibootError
 from mpiboot.model.outcome import Failure, Fault, Outcome
 from mpiboot.mpi.protocol import Dialect
-from mpiboot.plan import causes, ranks
+from mpiboot.plan import causes, daemons, ranks
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost, Testimony
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.ranks import End, Ranks
@@ -21,7 +22,7 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     if survived is not None:
         evidence = replace(evidence, ranks=ranks.first_causes(evidence.ranks, survived))
     told = [_renamed(one, layout) for one in dialect.failures(_heard(evidence))]
-    evidence = replace(evidence, lost=[one for one in evidence.lost if _counts(one, evidence)])
+    evidence = replace(evidence, lost=_losses(evidence, told, survived))
     lost = [
         Failure(message=f"{one.host} was lost: {one.why}", host=one.host) for one in evidence.lost
     ]
@@ -37,6 +38,16 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     if evidence.halt is not None:
         return _halted(base, evidence.halt, evidence.warned_s)
     return _by_evidence(base, evidence, dialect)
+
+
+def _losses(evidence: Evidence, told: Sequence[Failure], survived: int | None) -> list[Lost]:
+    """List the losses that belong to the job; a host whose daemon died by itself is one, too."""
+    found = [one for one in evidence.lost if _counts(one, evidence)]
+    ended_by_us = evidence.halt is not None or evidence.lingered or evidence.start_s is not None
+    if found or ended_by_us:
+        return found
+    host = daemons.blamed(told, evidence.ranks, evidence.code, survived)
+    return [Lost(host=host, why=daemons.DIED)] if host else []
 
 
 def _heard(evidence: Evidence) -> str:
@@ -266,6 +277,10 @@ def of_error(fault: BaseException) -> Outcome:
         return Outcome(
             code=int(fault.code), fault=kind, message=message, failures=(Failure(message=message),)
         )
+    if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
+        place = f": {fault.filename}" if fault.filename else ""
+        message = f"{fault.strerror}{place}; make room there, or choose another --runtime-dir"
+        return Outcome(code=int(ExitCode.CONFIG), fault=Fault.CONFIGURATION, message=message)
     message = f"{type(fault).__name__}: {fault}"
     return Outcome(code=int(ExitCode.INTERNAL), fault=Fault.INTERNAL, message=message)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mpiboot.errors import LaunchFailedError, MpibootError, NotReadyError
+from mpiboot.errors import ExitCode, LaunchFailedError, NotReadyError
 from mpiboot.link import client
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
@@ -78,9 +78,10 @@ class Attempt:
         try:
             return await self._run()
         except Exception as fault:  # noqa: BLE001 - the workers must hear of a fault of ours, too
-            if not isinstance(fault, MpibootError):
+            outcome = verdict.of_error(fault)
+            if outcome.code == ExitCode.INTERNAL:
                 logger.error("internal fault", exc_info=fault)
-            return verdict.of_error(fault)
+            return outcome
         finally:
             self.halting.close()
 

@@ -14,7 +14,7 @@ from mpiboot.link import messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
-from mpiboot.plan import ranks
+from mpiboot.plan import daemons, ranks
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost, Testimony
 from mpiboot.plan.launch import LaunchPlan
 from mpiboot.plan.layout import Layout
@@ -100,12 +100,20 @@ class Watch:
             number = messages.number(message.body, "signal", 64) or signal.SIGTERM
             logger.warning("%s was told to stop (%s)", host, signal.Signals(number).name)
             self._halting.give(Halt(cause=Cause.PREEMPTED, signal=number, host=host))
+        elif message.kind == messages.NOTICE and message.text("event") == messages.DAEMON:
+            self._daemon_died(host)
         elif message.kind in (messages.LOOK, messages.STACKS):
             self._stalling.hear(host, message)
         elif message.kind == messages.RANK:
             wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
             if self.book.hear(host, message.body, self._loop.time(), wall):
                 self._news.set()
+
+    def _daemon_died(self, host: str) -> None:
+        """Count a host as lost where nobody looks after the ranks: mpirun may wait for ever."""
+        if self._agent.target is not None and host not in self._lost:
+            self._lost[host] = Lost(host=host, why=daemons.DIED)
+            self._news.set()
 
     async def run(self) -> Evidence:
         """Start mpirun as planned and return what was seen of it."""

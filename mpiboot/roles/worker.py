@@ -25,6 +25,7 @@ from mpiboot.roles.clearing import Clearing
 from mpiboot.roles.fence import Fence
 from mpiboot.roles.leaving import Leaving
 from mpiboot.roles.oom import Oom
+from mpiboot.roles.orphans import OrphanWatch
 from mpiboot.roles.serving import Service, default_port
 from mpiboot.roles.witness import Witness
 from mpiboot.runtime import files, processes
@@ -76,6 +77,7 @@ class Worker:
         )
         self._fence = Fence(self._link, Clearing(agent, self._link), self._witness)
         self._leaving = Leaving(agent, self._link)
+        self._orphans = OrphanWatch(self._tell_launchers)
         agent.not_ready = lambda: self._not_ready
         agent.details = self._details
         agent.families = self._families
@@ -241,9 +243,12 @@ class Worker:
 
     def _rank_reports(self, message: Message) -> None:
         """Pass on what a rank of this container says; the launcher has no other ear here."""
-        marked = self._oom.mark(message)
+        self._orphans.hear(message)
+        self._tell_launchers(self._oom.mark(message))
+
+    def _tell_launchers(self, message: Message) -> None:
         for lease in self._link.leases:
-            lease.send(marked)
+            lease.send(message)
 
     def _closed(self, lease: Lease, reason: str) -> None:
         now = self._loop.time()

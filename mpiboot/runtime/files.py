@@ -73,9 +73,11 @@ def write(path: Path, text: str | bytes, mode: int = 0o600) -> None:
             file.write(data)
         temporary.chmod(mode)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as fault:
         with contextlib.suppress(OSError):
             temporary.unlink()
+        if isinstance(fault, OSError) and fault.filename is None:
+            fault.filename = str(path)  # a full disk does not say where it is
         raise
 
 

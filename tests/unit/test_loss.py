@@ -19,6 +19,7 @@ FULL = Memory(used_bytes=96, limit_bytes=100)
         ((How.CLOSED, Knock.ACCEPTED, FULL, ""), Kind.SSHD, "still accepts logins"),
         ((How.SILENT, Knock.NOTHING, FULL, ""), Kind.FROZEN, "silent for 15 s"),
         ((How.NO_ACK, Knock.NOTHING, Memory(), ""), Kind.UNREACHABLE, "came through for 15 s"),
+        ((How.SILENT, Knock.NO_ROUTE, Memory(), ""), Kind.UNREACHABLE, "this container itself"),
         ((How.LEFT, Knock.NOTHING, Memory(), ""), Kind.LEFT, "detail"),
         ((How.CLOSED, Knock.NOTHING, Memory(), "b has it"), Kind.SUPERSEDED, "b has it"),
     ],

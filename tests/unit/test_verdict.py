@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from mpiboot.mpi import openmpi4
 from mpiboot.plan import verdict
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.layout import Layout, Place
+from mpiboot.plan.ranks import Ranks
 
 PLACE = Place(name="my_w_1", node="10.0.0.1", slots=2, address="10.0.0.1", port=22, user="", why="")
 LAYOUT = Layout(places=(PLACE,), np=2)
@@ -113,3 +116,20 @@ def test_a_recorded_failure_never_becomes_0(
     else:
         assert outcome.code == 0
     assert outcome.message
+
+
+def test_an_abort_is_placed_where_its_rank_runs() -> None:
+    """Mpirun tells the rank that aborts, and the rank's wrapper told where it is."""
+    stderr = "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 5."
+    ranks = Ranks(np=2, started={0: "my_w_1", 1: "w2"}, ends=())
+    evidence = Evidence(code=5, halt=None, stderr=stderr, lost=(), leased=2, workers=2, ranks=ranks)
+    outcome = verdict.judge(evidence, openmpi4, LAYOUT)
+    assert (outcome.code, outcome.failures[0].host) == (5, "w2")
+    assert outcome.message == "rank 1 on w2 called MPI_Abort(5)"
+
+
+def test_a_full_disk_is_no_fault_of_the_agent() -> None:
+    """One line that names the place, and the code of a configuration that cannot work."""
+    outcome = verdict.of_error(OSError(errno.ENOSPC, "No space left on device", "/run/x"))
+    assert (outcome.code, outcome.fault) == (ExitCode.CONFIG, Fault.CONFIGURATION)
+    assert outcome.message.startswith("No space left on device: /run/x;")
