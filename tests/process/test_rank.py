@@ -554,8 +554,8 @@ def test_stderr_stays_what_it_is_where_it_is_no_pipe_of_its_own(
     os.close(theirs)
     os.close(ours)
     with (tmp_path / "file").open("wb") as file:
-        show = ("sh", "-c", 'test "$(readlink /proc/self/fd/2)" = "$0"', file.name)
-        subprocess.run(command(*show), env=env, stderr=file, timeout=20, check=True)
+        named = ("sh", "-c", 'test "$(readlink /proc/self/fd/2)" = "$0"', file.name)
+        subprocess.run(command(*named), env=env, stderr=file, timeout=20, check=True)
     both = "import os\nfor n in range(200): os.write(1 + n % 2, b'%d ' % n)"
     done = subprocess.run(
         command(sys.executable, "-c", both), env=env, stdout=subprocess.PIPE,
