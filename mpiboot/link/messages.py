@@ -135,6 +135,11 @@ def number(body: Mapping[str, object], key: str, most: int) -> int | None:
     return value
 
 
+def warned_message(ranks: int) -> Message:
+    """Answer the order to signal ranks with how many there were."""
+    return Message(kind=SIGNAL, body={"ranks": ranks})
+
+
 def over_message(over: Over) -> Message:
     """Wrap the end of an attempt."""
     return Message(kind=OVER, body={"code": over.code, "final": over.final, "ran": over.ran})

@@ -42,6 +42,12 @@ class Forewarning:
         self._leases = leases
         self._tell_own = tell_own
         self._mpirun = mpirun
+        self._asked = 0
+        self._answers: list[int] = []
+
+    def hear(self, message: Message) -> None:
+        """Take the answer of a container: how many ranks it has signalled."""
+        self._answers.append(messages.number(message.body, "ranks", 1 << 31) or 0)
 
     async def give(self, ended: Callable[[], bool], ladder: Ladder | None) -> float | None:
         """Send the signal and wait until the ranks have ended or their time is over.
@@ -68,9 +74,16 @@ class Forewarning:
         while clock() < begun + grace_s and self._mpirun.running and not ended():
             if ladder is not None and ladder.left_s < _RESERVE_S:
                 break
+            if self._nobody:
+                return None
             await asyncio.sleep(_POLL_S)
         self._tell({"go": True})
         return clock() - begun
+
+    @property
+    def _nobody(self) -> bool:
+        """Tell whether all have answered that they have no ranks."""
+        return 0 < self._asked <= len(self._answers) and not any(self._answers)
 
     def _send(self, name: str, grace_s: float) -> bool:
         """Send the signal over every way there is; tell whether there was one."""
@@ -79,8 +92,9 @@ class Forewarning:
         if not able and self._tell_own is None and name in _FORWARDED:
             self._mpirun.signal(number)
             return True
+        self._asked = len(able) + (self._tell_own is not None)
         self._tell({"number": number, "hold_ms": int(grace_s * 1000)})
-        return bool(able) or self._tell_own is not None
+        return bool(self._asked)
 
     def _tell(self, body: Mapping[str, object]) -> None:
         message = Message(kind=messages.SIGNAL, body=body)

@@ -104,7 +104,9 @@ class Launcher:
 
     def _tell_own_rank(self, message: Message) -> None:
         if message.kind == messages.SIGNAL:
-            ranksignals.obey(self._own_link, message)
+            warned = ranksignals.obey(self._own_link, message)
+            if warned is not None:
+                self._hear_own_rank(messages.warned_message(warned))
         elif message.kind in (messages.LOOK, messages.STACKS):
             self._answers.append(
                 stalling.answer(self._own_link, self._agent, message, self._hear_own_rank)

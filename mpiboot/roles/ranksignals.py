@@ -17,24 +17,27 @@ _ALLOWED = frozenset((signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGU
 _LONGEST_MS = 3_600_000
 
 
-def obey(link: LinkServer, message: Message) -> None:
+def obey(link: LinkServer, message: Message) -> int | None:
     """Act on an order: a signal for all ranks here, or that those that have ended may go.
 
     Args:
         link: where the ranks' wrappers are connected.
         message: the order.
+
+    Returns:
+        how many ranks got the signal; None where the order was another one.
     """
     if message.body.get("go") is True:
         release(link)
-        return
+        return None
     number = messages.number(message.body, "number", 64)
     if number not in _ALLOWED:
-        return
+        return None
     hold_ms = messages.number(message.body, "hold_ms", _LONGEST_MS)
-    warn(link, number, (hold_ms or 0) / 1000)
+    return warn(link, number, (hold_ms or 0) / 1000)
 
 
-def warn(link: LinkServer, number: int, hold_s: float) -> None:
+def warn(link: LinkServer, number: int, hold_s: float) -> int:
     """Signal each rank here as its mpirun would, after telling its wrapper to stay.
 
     A rank's process ends with its wrapper, and mpirun ends the others then: those that have saved
@@ -44,6 +47,9 @@ def warn(link: LinkServer, number: int, hold_s: float) -> None:
         link: where the wrappers are connected.
         number: the signal.
         hold_s: how long a wrapper stays at most, counted from now.
+
+    Returns:
+        how many ranks there are.
     """
     # The wrapper may read this only at its program's end; the monotonic clock is the machine's.
     until_ms = int((time.monotonic() + hold_s) * 1000)
@@ -56,6 +62,7 @@ def warn(link: LinkServer, number: int, hold_s: float) -> None:
     ranks = list(dict.fromkeys([*wrapped, *started_by_daemons()]))
     logger.info("%s for %s ranks", signal.Signals(number).name, len(ranks))
     processes.send_groups(ranks, number)
+    return len(ranks)
 
 
 def release(link: LinkServer) -> None:
@@ -65,7 +72,8 @@ def release(link: LinkServer) -> None:
 
 
 def started_by_daemons() -> list[int]:
-    """List the processes that MPI daemons here have started: the ranks."""
+    """List the processes that MPI daemons of ours have started: the ranks."""
     table = processes.parents()
-    daemons = {pid for pid in table if processes.name(pid) in DAEMONS}
-    return [pid for pid, parent in table.items() if parent in daemons and pid not in daemons]
+    ours = processes.others()  # where we are not PID 1, other jobs may run beside us
+    daemons = {pid for pid in ours if processes.name(pid) in DAEMONS}
+    return [pid for pid in ours if table.get(pid) in daemons and pid not in daemons]

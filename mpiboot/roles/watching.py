@@ -82,6 +82,7 @@ class Watch:
         self._calls = Calls()
         self._unreachable: dict[str, str] = {}
         self._lingers = False
+        self._warning: Forewarning | None = None
         self._warned_s: float | None = None
         self.book = ranks.Book(arranged.np if plan.wrapper is not None and not plan.own else 0)
         self._stalling = Stalling(
@@ -104,6 +105,8 @@ class Watch:
             self._daemon_died(host)
         elif message.kind in (messages.LOOK, messages.STACKS):
             self._stalling.hear(host, message)
+        elif message.kind == messages.SIGNAL and self._warning is not None:
+            self._warning.hear(message)
         elif message.kind == messages.RANK:
             wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
             if self.book.hear(host, message.body, self._loop.time(), wall):
@@ -127,21 +130,33 @@ class Watch:
         await self._until_ended(child)
         stalling.cancel()
         self._agent.target = None
-        await asyncio.gather(self._mpirun.finish(), self._roll_call())
+        await asyncio.gather(self._mpirun.finish(), self._roll_call(child.ended.result()))
         return await self._last_reports(child.ended.result())
 
-    async def _roll_call(self) -> None:
+    async def _roll_call(self, code: int) -> None:
         """Ask every worker what it has seen; what its ranks reported comes before its answer."""
         asked = {name: one for name, one in self._leases.items() if not one.plain}
         for lease in asked.values():
             lease.send(Message(kind=messages.WITNESS))
-        deadline = self._loop.time() + _TESTIMONY_S
-        while {*asked} - {*self._testimony} - {*self._lost} and self._loop.time() < deadline:
+        begun = self._loop.time()
+        while silent := {*asked} - {*self._testimony} - {*self._lost}:
+            left = begun + self._patience_s(code, silent) - self._loop.time()
+            if left <= 0:
+                break
             self._news.clear()
             with contextlib.suppress(asyncio.TimeoutError):
-                await within(deadline - self._loop.time(), self._news.wait())
+                await within(left, self._news.wait())
         if self._explaining:
             await asyncio.wait(self._explaining.values())
+
+    def _patience_s(self, code: int, silent: set[str]) -> float:
+        """Return how long to wait for these workers: a success that hangs on them, until they are lost."""
+        seen = self.book.ranks()
+        proven = seen.np and silent <= set(seen.started.values())
+        if code or proven or self._halting.order is not None:
+            return _TESTIMONY_S
+        settings = self._agent.settings
+        return settings.lease_timeout_s + 2 * settings.heartbeat_s
 
     async def _last_reports(self, code: int) -> Evidence:
         """Wait a moment for reports that may decide the verdict."""
@@ -236,9 +251,9 @@ class Watch:
         """Let the ranks save their work, then end mpirun."""
         final = order.cause in (Cause.SIGNAL, Cause.DEADLINE)
         ladder = self._agent.ladder if final else None
-        warning = Forewarning(self._agent, self._leases, self._tell_here, child)
+        self._warning = Forewarning(self._agent, self._leases, self._tell_here, child)
         if order.cause is not Cause.STALLED:  # ranks that hang save nothing
-            self._warned_s = await warning.give(lambda: self.book.all_ended, ladder)
+            self._warned_s = await self._warning.give(lambda: self.book.all_ended, ladder)
         if self._warned_s is not None:  # an mpirun that is ending by itself may crash of a signal
             await asyncio.wait({child.ended}, timeout=_OWN_END_S)
         if child.running:

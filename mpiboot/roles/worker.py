@@ -234,7 +234,9 @@ class Worker:
         if message.kind == messages.RANK:
             self._link.tell_rank(messages.rank_message(message.body))
         elif message.kind == messages.SIGNAL:
-            ranksignals.obey(self._link, message)
+            warned = ranksignals.obey(self._link, message)
+            if warned is not None:
+                lease.send(messages.warned_message(warned))
         elif message.kind in (messages.LOOK, messages.STACKS):
             self._calls.append(stalling.answer(self._link, self._agent, message, lease.send))
 
