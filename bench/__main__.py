@@ -21,7 +21,8 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
     one = BENCHMARKS[name]
     load = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory() as directory, bench(Path(directory)) as box:
-        counted = [one.run(box) for _ in range(rounds + 1)][1:]
+        counted = [one.run(box) for _ in range(rounds if one.apart else rounds + 1)]
+        counted = counted[-rounds:]
     load.append(os.getloadavg()[0])
     return {
         "name": name,
@@ -29,6 +30,7 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
         "beside": one.beside,
         "aim": one.aim,
         "rounds": rounds,
+        "unit": one.unit,
         "load": [round(value, 2) for value in load],
         "figures": {key: spread(values) for key, values in _columns(counted).items()},
     }
@@ -63,12 +65,17 @@ def show(result: dict[str, Any]) -> None:
         f" load {load[0]} to {load[1]}"
     )
     for key, figure in result["figures"].items():
-        unit = " " if key == "ratio" else "s"
+        unit = " " if key == "ratio" else result["unit"]
         print(
-            f"  {key:<20} {figure['median']:8.3f} {unit}"
+            f"  {key:<28} {figure['median']:8.3f} {unit}"
             f"  [{figure['min']:.3f} to {figure['max']:.3f}]"
         )
     sys.stdout.flush()
+
+
+def _meant(name: str) -> list[str]:
+    """Return the benchmarks of a name: `leases` means all of its sizes."""
+    return [one for one in BENCHMARKS if one == name or one.startswith(f"{name}-")]
 
 
 def main() -> int:
@@ -78,16 +85,18 @@ def main() -> int:
     made.add_argument("--out", default=".artifacts/bench.json", metavar="FILE")
     made.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}")
     chosen = made.parse_args()
-    unknown = set(chosen.names) - set(BENCHMARKS)
+    unknown = [name for name in chosen.names if not _meant(name)]
     if unknown:
-        made.error(f"no benchmark {', '.join(sorted(unknown))}")
+        made.error(f"no benchmark {', '.join(unknown)}")
     if chosen.n < 1:
         made.error("at least one round is needed")
     if os.geteuid() != 0:
         made.error("pods are namespaces: run as root")
     results = []
-    for name in chosen.names or BENCHMARKS:
-        results.append(measure(name, chosen.n))
+    usual = [name for name, one in BENCHMARKS.items() if not one.apart]
+    wanted = [one for name in chosen.names for one in _meant(name)]
+    for one in wanted or usual:
+        results.append(measure(one, chosen.n))
         show(results[-1])
     out = Path(chosen.out)
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ class Bench:
         self.taken += 1
         return f"{stem}{self.taken}"
 
-    def agent(self, name: str, *words: str) -> Pod:
+    def agent(self, name: str, *words: str, hosts_lines: tuple[str, ...] = ()) -> Pod:
         """Start an agent, its log in a file of its own."""
         with self._log_of(name).open("wb") as log:
             spec = PodSpec(
@@ -67,12 +67,13 @@ class Bench:
                     "MPIBOOT_SSHD_LOG_LEVEL": "VERBOSE",  # its lines are milestones
                 },
                 binds=self._hidden,
+                hosts_lines=hosts_lines,
             )
             return self.cluster.start(spec, stdout=subprocess.DEVNULL, stderr=log)
 
-    def workers(self, count: int) -> list[Pod]:
+    def workers(self, count: int, *options: str) -> list[Pod]:
         """Start workers, and wait until all of them are ready."""
-        pods = [self.agent(self.name("w"), "worker") for _ in range(count)]
+        pods = [self.agent(self.name("w"), "worker", *options) for _ in range(count)]
         for pod in pods:
             until_ready(pod)
         return pods
@@ -146,6 +147,12 @@ def until_ready(pod: Pod) -> float:
         return until(lambda: _get("/readyz").startswith(b"HTTP/1.1 200"), f"{pod.name} is ready")
 
 
+def until_alive(pod: Pod) -> float:
+    """Return the moment at which an agent answers on its probe port."""
+    with _network_of(pod):
+        return until(lambda: _get("/healthz").startswith(b"HTTP/1.1 200"), f"{pod.name} lives")
+
+
 def until_banner(pod: Pod) -> float:
     """Return the moment at which the pod's port 22 shows the SSH banner."""
     with _network_of(pod):
@@ -165,14 +172,29 @@ def until(check: Callable[[], bool], what: str) -> float:
     raise TimeoutError(f"not within {DEADLINE_S:g} s: {what}")
 
 
-def _get(path: str) -> bytes:
-    return _read(9650, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+def metric(pod: Pod, name: str) -> float | None:
+    """Return a metric of an agent that has no labels; None: it does not tell in time."""
+    try:
+        with _network_of(pod):
+            text = _get("/metrics", 1 << 20).decode()
+    except TimeoutError:
+        return None
+    found = [line for line in text.splitlines() if line.startswith(f"{name} ")]
+    return float(found[0].split()[1]) if found else None
 
 
-def _read(port: int, request: bytes) -> bytes:
+def _get(path: str, most: int = 4096) -> bytes:
+    return _read(9650, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode(), most)
+
+
+def _read(port: int, request: bytes, most: int = 4096) -> bytes:
+    """Send a request and return the first `most` bytes of the answer, or all that come at once."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.sendall(request)
-        return connection.recv(4096)
+        answer = connection.recv(4096)
+        while len(answer) < most and (chunk := connection.recv(65536) if most > 4096 else b""):
+            answer += chunk
+        return answer
 
 
 @contextmanager

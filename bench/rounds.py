@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from bench.leases import leases
 from bench.pods import AGENT, Bench, until_banner, until_ready, whole
 
 # Records the moment at which the real mpirun is executed, and becomes it.
@@ -26,12 +27,16 @@ class Benchmark:
         beside: the figure THEIRS, measured in the same round; empty where there is no baseline.
         aim: what it should be.
         run: makes one round.
+        unit: of the figures; empty where each has its own in its name.
+        apart: whether it runs only when it is asked for, and without a warm-up: it takes long.
     """
 
     what: str
     beside: str = ""
     aim: str
     run: Callable[[Bench], Figures]
+    unit: str = "s"
+    apart: bool = False
 
 
 def ready(box: Bench) -> Figures:
@@ -140,5 +145,15 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             run=job(count),
         )
         for count in (2, 4)
+    },
+    **{
+        f"leases-{count}": Benchmark(
+            what=f"what one of {count} leases costs that are held, 4 real workers",
+            aim="launcher: at most 100 KiB and 50 ms CPU a minute",
+            run=leases(count),
+            unit="",
+            apart=True,
+        )
+        for count in (64, 256, 1024)
     },
 }

@@ -140,6 +140,11 @@ def warned_message(ranks: int) -> Message:
     return Message(kind=SIGNAL, body={"ranks": ranks})
 
 
+def let_go_message() -> Message:
+    """Tell a worker that its job comes, and that no lease is held until then."""
+    return Message(kind=PHASE, body={"stage": "waiting", "leased": False})
+
+
 def over_message(over: Over) -> Message:
     """Wrap the end of an attempt."""
     return Message(kind=OVER, body={"code": over.code, "final": over.final, "ran": over.ran})

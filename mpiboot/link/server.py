@@ -40,11 +40,25 @@ class Lease:
     beat: asyncio.TimerHandle | None = field(default=None, repr=False)
     rank: Message | None = None
     said: Said | None = field(default=None, repr=False)
+    _outbox: bytearray = field(default_factory=bytearray, repr=False)
 
     def send(self, message: Message) -> None:
-        """Send a line; a peer that is gone is noticed by the reader."""
+        """Send a line soon; a peer that is gone is noticed by the reader.
+
+        The way leads twice through the loop: after a stall, what has arrived meanwhile is read first.
+        A write to a launcher that has gone would throw its last words away.
+        """
+        if not self._outbox:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(loop.call_soon, self.flush)
+        self._outbox += message.encode()
+
+    def flush(self) -> None:
+        """Send now what is still to be sent."""
+        lines, self._outbox = bytes(self._outbox), bytearray()
         with contextlib.suppress(OSError, RuntimeError):
-            self.writer.write(message.encode())
+            if lines:
+                self.writer.write(lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +133,7 @@ class LinkServer:
     def drop(self, lease: Lease, last: Message) -> None:
         """Say a last word to a launcher that has no right here any more, and close."""
         lease.send(last)
+        lease.flush()
         lease.writer.close()
 
     def stop(self) -> None:
@@ -126,6 +141,7 @@ class LinkServer:
         if self._server is not None:
             self._server.close()
         for lease in list(self.leases):
+            lease.flush()
             self._close(lease, "the worker leaves")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -159,6 +175,7 @@ class LinkServer:
             *lines, rest = buffer.split(b"\n")
             for line in lines:
                 if not self._take(bytes(line), lease):
+                    lease.flush()
                     await lease.writer.drain()
                     return
             buffer = rest[: messages.MAX_LINE + 1]  # longer than any message: junk
@@ -220,17 +237,11 @@ class LinkServer:
             self._on.on_message(lease, message)
 
     def _beat(self, lease: Lease) -> None:
-        """Send a heartbeat, and come back for the next one.
-
-        The way back leads twice through the loop: after a stall timers run before what has arrived
-        meanwhile is read, and a write to a launcher that has gone would throw its last words away.
-        """
+        """Send a heartbeat, and come back for the next one."""
         if lease in self.leases:
             lease.send(Message(kind=messages.BEAT, body=self._on.beat()))
             loop = asyncio.get_running_loop()
-            lease.beat = loop.call_later(
-                self._beat_s, loop.call_soon, lambda: loop.call_soon(self._beat, lease)
-            )
+            lease.beat = loop.call_later(self._beat_s, self._beat, lease)
 
     def _close(self, lease: Lease, reason: str) -> None:
         if lease.beat is not None:

@@ -70,11 +70,27 @@ class LifeSettings(JobSettings):
     min_workers: int = setting(
         "int",
         0,
-        "start with that many workers when not all are ready in time (0: all are needed)",
+        "start with that many workers when not all are ready within the wait timeout, or, with"
+        " --elastic, when no further one became ready for the settle time; 0: all are needed",
         roles=LAUNCHING,
         least=0,
         most=100_000,
         metavar="N",
+    )
+    elastic: bool = setting(
+        "flag",
+        False,
+        "workers may come and go while the job runs: a lost one does not end a command that starts"
+        " its ranks itself and reads the script that MPIBOOT_DISCOVERY names",
+        roles=LAUNCHING,
+    )
+    discovery_script: str = setting(
+        "path",
+        "",
+        "where the script that prints the live workers with their slots goes; else"
+        " discover_hosts.sh in the runtime directory",
+        roles=(LAUNCHER,),
+        metavar="FILE",
     )
     workers_leave: str = setting(
         "text",
@@ -155,7 +171,8 @@ class LifeSettings(JobSettings):
     lease_limit: int = setting(
         "int",
         4096,
-        "leases that a launcher holds at most; workers beyond them do not testify",
+        "leases that a launcher holds at most, where its open files suffice (three for each); workers"
+        " beyond them do not testify",
         roles=(LAUNCHER,),
         least=1,
         most=100_000,

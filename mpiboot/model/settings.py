@@ -216,7 +216,8 @@ class Settings(LifeSettings):
     settle_s: float = setting(
         "seconds",
         2.0,
-        "how long the answer of dns:NAME must stay the same when no count is given",
+        "how long the answer of dns:NAME must stay the same when no count is given, and how long an"
+        " elastic job with --min-workers waits for a further worker",
         roles=(LAUNCHER,),
         least=0,
         most=600,

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mpiboot.errors import ExitCode
+from mpiboot.errors import ConfigError, ExitCode
 from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import Host
 
@@ -49,6 +49,7 @@ class Seen:
         facts: what its agent says of itself; None for a plain sshd.
         here: whether it is this very container.
         ready_after_s: seconds of waiting until it was ready; None before.
+        leased: whether its lease is held; those beyond the limit are proven and then left alone.
     """
 
     host: Host
@@ -60,6 +61,7 @@ class Seen:
     facts: Facts | None = None
     here: bool = False
     ready_after_s: float | None = None
+    leased: bool = True
 
 
 class Verb(str, enum.Enum):
@@ -72,7 +74,7 @@ class Verb(str, enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What to do, who takes part when it is GO, and why when it is FAIL."""
+    """What to do, who takes part when it is GO, and why when it is FAIL, or GO without some."""
 
     verb: Verb
     chosen: tuple[Seen, ...] = ()
@@ -89,37 +91,101 @@ class Terms:
         deadline_s: seconds after which the wait fails.
         strikes: permanent faults in a row that end it early; 0 never.
         answer: what a name that is enumerated answers now; empty for a list.
+        quorum: how many are enough when not all come; 0: all are needed.
+        patience_s: with a quorum that is ready, how long a further worker may take before the
+            start goes on without; None: to the deadline.
     """
 
     expected: int | None
     deadline_s: float
     strikes: int
     answer: str = ""
+    quorum: int = 0
+    patience_s: float | None = None
+
+    @property
+    def enough(self) -> int | None:
+        """How many workers suffice at last; None: not known yet."""
+        return self.quorum or self.expected
+
+
+def check_quorum(quorum: int, named: int | None) -> None:
+    """Refuse a quorum that the hosts of the job can never reach.
+
+    Args:
+        quorum: the setting; 0: all are needed.
+        named: how many hosts are named; None: not known yet.
+
+    Raises:
+        ConfigError: it is more than all.
+    """
+    if named is not None and quorum > named:
+        raise ConfigError(
+            f"--min-workers is {quorum}, but {named} workers are named",
+            hint="lower it, or name more hosts",
+        )
 
 
 def decide(seen: Sequence[Seen], terms: Terms, waited_s: float) -> Decision:
     """Decide whether to go on waiting, to launch, or to give up.
 
+    With a quorum the wait for all others ends at the deadline, or when nobody more came for as long
+    as `patience_s`, or when only those are missing whom waiting will not heal.
     When more hosts are ready than expected (a name that answers with left-over addresses), the
     first ones in order are taken.
     """
     ready = [one for one in seen if one.reach.ready]
-    if terms.expected is not None and len(ready) >= terms.expected > 0:
-        return Decision(verb=Verb.GO, chosen=tuple(ready[: terms.expected]))
-    if terms.strikes:
-        out = [one for one in seen if one.reach.permanent and one.strikes >= terms.strikes]
-        if out and not _enough_without(seen, out, terms.expected):
-            first = out[0]
-            more = f" and {len(out) - 1} more" if len(out) > 1 else ""
-            reason = f"{first.host.name}{more}: {first.reach.value} ({first.detail})"
-            hint = _REMEDIES[first.reach]
-            return Decision(verb=Verb.FAIL, code=ExitCode.NOT_READY, reason=f"{reason}; {hint}")
+    wanted = max(terms.expected or 0, terms.quorum)  # an uncounted name may settle on too few
+    if terms.expected is not None and len(ready) >= wanted > 0:
+        return Decision(verb=Verb.GO, chosen=tuple(ready[:wanted]))
+    out = _struck_out(seen, terms)
+    if _goes_without(seen, terms, waited_s):
+        reason = f"starting with {len(ready)} of {_count(terms)} workers (--min-workers)"
+        who = missing(seen) or terms.answer
+        return Decision(verb=Verb.GO, chosen=tuple(ready), reason=f"{reason}; missing: {who}")
+    if out and not _enough_without(seen, out, terms.enough):
+        first = out[0]
+        more = f" and {len(out) - 1} more" if len(out) > 1 else ""
+        reason = f"{first.host.name}{more}: {first.reach.value} ({first.detail})"
+        hint = _REMEDIES[first.reach]
+        return Decision(verb=Verb.FAIL, code=ExitCode.NOT_READY, reason=f"{reason}; {hint}")
     if waited_s >= terms.deadline_s:
-        wanted = "?" if terms.expected is None else str(terms.expected)
-        reason = f"{len(ready)} of {wanted} workers ready after {waited_s:.0f} s"
+        reason = f"{len(ready)} of {_count(terms)} workers ready after {waited_s:.0f} s"
+        reason += f"; {terms.quorum} are needed (--min-workers)" if terms.quorum else ""
         reason += f"; {terms.answer}" if terms.answer else ""
         return Decision(verb=Verb.FAIL, code=ExitCode.NOT_READY, reason=reason)
     return Decision(verb=Verb.WAIT)
+
+
+def look_again_s(seen: Sequence[Seen], terms: Terms) -> float:
+    """Tell after how many seconds of waiting the decision may change though nothing happens."""
+    ready = [one for one in seen if one.reach.ready]
+    if terms.patience_s is None or not 0 < terms.quorum <= len(ready):
+        return terms.deadline_s
+    return min(terms.deadline_s, _last_came_s(ready) + terms.patience_s)
+
+
+def _goes_without(seen: Sequence[Seen], terms: Terms, waited_s: float) -> bool:
+    """Tell whether a quorum starts now: nobody more can come, or nobody has for long enough."""
+    ready = [one for one in seen if one.reach.ready]
+    if not 0 < terms.quorum <= len(ready):
+        return False
+    hopeless = len(ready) + len(_struck_out(seen, terms)) == len(seen) == terms.expected
+    return hopeless or waited_s >= look_again_s(seen, terms)
+
+
+def _last_came_s(ready: Sequence[Seen]) -> float:
+    return max(one.ready_after_s or 0.0 for one in ready)
+
+
+def _struck_out(seen: Sequence[Seen], terms: Terms) -> list[Seen]:
+    if not terms.strikes:
+        return []
+    return [one for one in seen if one.reach.permanent and one.strikes >= terms.strikes]
+
+
+def _count(terms: Terms) -> str:
+    return "?" if terms.expected is None else str(terms.expected)
 
 
 _REMEDIES = {
@@ -130,21 +196,26 @@ _REMEDIES = {
 }
 
 
-def _enough_without(seen: Sequence[Seen], out: Sequence[Seen], expected: int | None) -> bool:
+def _enough_without(seen: Sequence[Seen], out: Sequence[Seen], enough: int | None) -> bool:
     """Tell whether the wait can still succeed with the hosts that did not strike out."""
-    return expected is not None and len(seen) - len(out) >= expected
+    return enough is not None and len(seen) - len(out) >= enough
 
 
 def progress(seen: Sequence[Seen], terms: Terms, waited_s: float) -> str:
     """Say in one line how far it is and who is missing, why."""
     ready = sum(one.reach.ready for one in seen)
-    wanted = "?" if terms.expected is None else str(terms.expected)
-    text = f"ready {ready}/{wanted} after {waited_s:.0f} s"
+    text = f"ready {ready}/{_count(terms)} after {waited_s:.0f} s"
     text += f"; {terms.answer}" if terms.answer else ""
-    missing = [one for one in seen if not one.reach.ready]
-    shown = ", ".join(f"{one.host.name}: {_short(one)}" for one in missing[:4])
-    more = f", and {len(missing) - 4} more" if len(missing) > 4 else ""
-    return f"{text}; waiting for {shown}{more}" if missing else text
+    who = missing(seen)
+    return f"{text}; waiting for {who}" if who else text
+
+
+def missing(seen: Sequence[Seen]) -> str:
+    """Name those who are not ready, and why: the first few of them; empty when all are."""
+    late = [one for one in seen if not one.reach.ready]
+    shown = ", ".join(f"{one.host.name}: {_short(one)}" for one in late[:4])
+    more = f", and {len(late) - 4} more" if len(late) > 4 else ""
+    return f"{shown}{more}"
 
 
 def table(seen: Sequence[Seen], waited_s: float) -> str:

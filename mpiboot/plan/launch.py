@@ -12,6 +12,7 @@ from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Export, Request, Variable, Words
 from mpiboot.plan import (
     agreement,
+    discovery,
     networks,
     parties,
     passenv,
@@ -171,6 +172,7 @@ def prepare(
         _exports(settings, dialect, ground, facts=facts, choice=choice, rdma=rdma)
     )
     own = {wrapping.LINK: ground.link} if wrapper is not None else {}  # for ranks of this container
+    own[discovery.VARIABLE] = discovery.path(settings, ground.directory)
     environ = {**ground.environ, **own, **{one.name: one.value for one in given}}
     request = _request(
         settings, ground, layout, facts,
@@ -191,7 +193,7 @@ def prepare(
     notes = [*_notes(dialect, ground, layout, facts), f"network: {choice.reason}", *told]
     return LaunchPlan(
         program=command[0],
-        files=_files(settings, dialect, ground, layout),
+        files=files(settings, dialect, ground, layout),
         words=called.words,
         variables=variables,
         environ={**environ, **{one.name: one.value for one in called.variables}},
@@ -324,9 +326,10 @@ def _exports(
     return found + [Export(name=name, value=value, reason=reason) for name, value in told.items()]
 
 
-def _files(
+def files(
     settings: Settings, dialect: Dialect, ground: Ground, layout: Layout
 ) -> tuple[PlannedFile, ...]:
+    """Plan the files by which workers are reached."""
     known = f"{ground.directory}/known_hosts"
     config = sshconf.ssh_config(
         layout.places,

@@ -93,7 +93,7 @@ def arrange(
     Raises:
         ConfigError: np is more than all slots; with the table.
     """
-    places = tuple(_place(one, own_hostname, slots) for one in chosen)
+    places = tuple(place(one, own_hostname=own_hostname, slots=slots) for one in chosen)
     total = sum(place.slots for place in places)
     layout = Layout(places=places, np=np or total)
     if layout.np > total and not oversubscribe:
@@ -104,7 +104,14 @@ def arrange(
     return layout
 
 
-def _place(one: Seen, own_hostname: str, slots: str) -> Place:
+def place(one: Seen, *, own_hostname: str, slots: str) -> Place:
+    """Give one host its name for mpirun, and its slots.
+
+    Args:
+        one: the host, ready.
+        own_hostname: this container's hostname.
+        slots: the setting: a number or `auto`.
+    """
     count, why = _slots(one, slots)
     return Place(
         name=one.host.name,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Variable, Words
-from mpiboot.plan import ownjob, standins, wrapping
+from mpiboot.plan import discovery, launch, ownjob, standins, wrapping
 from mpiboot.plan.launch import Ground, LaunchPlan, PlannedFile
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.ownjob import Job
@@ -70,6 +70,30 @@ def plan(
     )
 
 
+def access(
+    made: LaunchPlan,
+    settings: Settings,
+    dialect: Dialect,
+    ground: Ground,
+    *,
+    layout: Layout,
+    programs: Mapping[str, str],
+) -> tuple[PlannedFile, ...]:
+    """Plan anew the files by which a running command reaches the workers, when there are others.
+
+    Args:
+        made: the plan by which the command was started.
+        settings: the user's.
+        dialect: of the MPI that the launcher belongs to.
+        ground: this container, as it was.
+        layout: who can be reached now.
+        programs: path of the real program for each name that has a stand-in.
+    """
+    job = _job(made, settings, dialect, ground, layout)
+    files = launch.files(settings, dialect, ground, layout)
+    return (*files, *_scripts(ground, programs, job))
+
+
 def _scripts(ground: Ground, programs: Mapping[str, str], job: Job) -> list[PlannedFile]:
     return [
         PlannedFile(path=one.path, text=one.text, mode=one.mode, reason="a stand-in, or its data")
@@ -93,4 +117,5 @@ def _job(
         dotted_names=layout.dotted_names,
         wrapper=wrapping.command(base.wrapper, ()),
         json_log=settings.log_format == "json",
+        discovery=discovery.path(settings, ground.directory) if settings.elastic else "",
     )

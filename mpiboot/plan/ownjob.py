@@ -55,6 +55,7 @@ class Job:
         dotted_names: whether workers differ only after the first dot of their names.
         wrapper: words before each rank's program; nothing: ranks are started as they are.
         json_log: whether the agent logs in JSON.
+        discovery: path of the discovery script of an elastic job; empty for others.
     """
 
     dialect: str
@@ -69,6 +70,7 @@ class Job:
     dotted_names: bool = False
     wrapper: tuple[str, ...] = ()
     json_log: bool = False
+    discovery: str = ""
 
     @property
     def openmpi(self) -> bool:

@@ -11,6 +11,7 @@ from mpiboot.plan.ownjob import Job
 _SSH_VALUED = "BbcDEeFIiJLlmOopQRSWw"
 _HOROVOD_HOSTS = ("-H", "--hosts", "-hostfile", "--hostfile", "--host-discovery-script")
 _HOROVOD_RANKS = ("-np", "--num-proc")
+_HOROVOD_ELASTIC = ("--min-np", "--min-num-proc", "--max-np", "--max-num-proc")
 _HOROVOD_QUESTIONS = ("-v", "--version", "-h", "--help", "-cb", "--check-build")
 # Options of horovodrun 0.28.1 without a value; all others but these and `--no-…` take one.
 _HOROVOD_BARE = frozenset(
@@ -58,7 +59,10 @@ def horovodrun(args: Sequence[str], job: Job) -> Rewritten:
     flags = _horovod_flags(args)
     if not args or flags.intersection((*_HOROVOD_QUESTIONS, *_HOROVOD_HOSTS)):
         return Rewritten(args=tuple(args))
-    words = ["-H", ",".join(f"{name}:{slots}" for name, slots in job.hosts)]
+    if job.discovery and flags.intersection(_HOROVOD_ELASTIC):
+        words = ["--host-discovery-script", job.discovery]
+    else:
+        words = ["-H", ",".join(f"{name}:{slots}" for name, slots in job.hosts)]
     if not flags.intersection(_HOROVOD_RANKS):
         words += ["-np", str(job.np)]
     note = f"horovodrun {' '.join(words)}: the workers of this job"

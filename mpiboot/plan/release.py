@@ -33,6 +33,8 @@ class Seen:
         sessions: SSH sessions that are open without a lease, and MPI daemons left by such ones.
         quiet_since: when the last of these ended; None when there was none yet.
         over: the launcher's last word, None while it has not said that it is over.
+        unheld_since: since when a launcher counts on this worker without a lease; None: none does.
+            From then on `sessions` are its own, and `quiet_since` is when the last of these ended.
     """
 
     ready_at: float
@@ -41,6 +43,7 @@ class Seen:
     sessions: int = 0
     quiet_since: float | None = None
     over: Over | None = None
+    unheld_since: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +79,8 @@ def decide(seen: Seen, terms: Terms, now: float) -> Stay | Exit:
         return _final(seen.over)
     if seen.leases or seen.sessions:
         return Stay(until=None)
+    if seen.unheld_since is not None:
+        return _unheld(seen, seen.unheld_since, terms, now)
     if seen.silent_since is not None:
         after = "an attempt failed" if seen.over is not None else "the launcher was lost"
         reason = f"{after} and no launcher came back within {terms.retry_grace_s:g} s"
@@ -94,6 +99,17 @@ def decide(seen: Seen, terms: Terms, now: float) -> Stay | Exit:
     return _at(
         seen.ready_at + terms.first_contact_s, now, Exit(code=ExitCode.NEVER_USED, reason=reason)
     )
+
+
+def _unheld(seen: Seen, since: float, terms: Terms, now: float) -> Stay | Exit:
+    """Wait for the job, which may be long in coming; after it, for the launcher's word."""
+    if seen.quiet_since is None:
+        reason = f"a launcher came, but no job within {terms.first_contact_s:g} s"
+        then = Exit(code=ExitCode.NEVER_USED, reason=reason)
+        return _at(since + terms.first_contact_s, now, then)
+    reason = f"the job's sessions ended, and no launcher came within {terms.retry_grace_s:g} s"
+    then = Exit(code=ExitCode.LAUNCHER_LOST, reason=reason)
+    return _at(seen.quiet_since + terms.retry_grace_s, now, then)
 
 
 def _final(over: Over) -> Exit:

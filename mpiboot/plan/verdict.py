@@ -117,12 +117,14 @@ def _testimony(evidence: Evidence) -> Iterator[str]:
     yield f"{evidence.leased} of {evidence.workers} workers testify by lease"
     silent = evidence.workers - evidence.leased
     if silent:
-        yield f"{silent} plain sshd: no evidence of their own"
+        yield f"{silent} without a lease: no evidence of their own"
     seen = evidence.ranks
     if seen.np:
         yield f"{len(seen.started)} of {seen.np} ranks started, {len(seen.ends)} ended"
     if evidence.lingered:
         yield "mpirun did not end after its last rank, and was stopped"
+    for one in evidence.left:
+        yield f"{one.host} was lost, and the elastic job went on: {one.why}"
     for host, said in evidence.testimony.items():
         yield from _of_worker(host, said)
 

@@ -16,23 +16,36 @@ from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.hosts import Source
 from mpiboot.model.outcome import Outcome, Stage
-from mpiboot.plan import gather, launch, layout, owning, standins, verdict
+from mpiboot.plan import (
+    discovery,
+    gather,
+    holding,
+    launch,
+    layout,
+    owning,
+    parties,
+    standins,
+    verdict,
+)
 from mpiboot.plan.gather import Decision, Verb
 from mpiboot.plan.identity import Own
 from mpiboot.plan.launch import Ground, LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.release import Over
 from mpiboot.report.progress import Bar
-from mpiboot.roles import describing, gathering, goodbye, ground, installation
+from mpiboot.roles import describing, elastic, gathering, goodbye, ground, installation
 from mpiboot.roles.agent import SOCKET, Agent
+from mpiboot.roles.attempts import Approach
 from mpiboot.roles.claiming import Claimant
-from mpiboot.roles.gathering import Approach, Gathering
+from mpiboot.roles.discovery import Discovery
+from mpiboot.roles.elastic import Access
+from mpiboot.roles.gathering import Gathering
 from mpiboot.roles.halting import Halting
 from mpiboot.roles.installation import Installation
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.serving import default_port
 from mpiboot.roles.watching import Watch
-from mpiboot.runtime import files, keymaking, keys, sshd
+from mpiboot.runtime import files, keymaking, keys, openfiles, sshd
 from mpiboot.runtime.keys import KeyMaterial
 
 # A fault of our own is told at once, but workers that are ready are released first.
@@ -66,6 +79,8 @@ class Attempt:
         self._tell_own = tell_own
         self._gathering: Gathering | None = None
         self._watch: Watch | None = None
+        self._discovery: Discovery | None = None
+        self._access: Access | None = None
         self.halting = Halting(agent)
 
     @property
@@ -98,7 +113,12 @@ class Attempt:
     async def release(self, outcome: Outcome, *, final: bool) -> None:
         """Tell every worker that holds a lease how it ended."""
         over = Over(code=outcome.code, final=final, ran=outcome.ran)
-        await goodbye.say(over, self.leases)
+        if self._gathering is not None:
+            await self._gathering.stop()
+            unheld = goodbye.visit(over, self._gathering.unheld, self._gathering.again)
+            untold, _ = await asyncio.gather(unheld, goodbye.say(over, self.leases))
+            if untold:
+                logger.warning("%s could not be told of the end", parties.listed(untold))
 
     async def _run(self) -> Outcome:
         agent = self._agent
@@ -125,7 +145,7 @@ class Attempt:
         if any(one.here for one in decision.chosen):
             own = await self._describe_here(own)
         plan, arranged = self._plan(decision, material, own, installed.result())
-        return await self._launch(plan, arranged, installed.result())
+        return await self._launch(plan, arranged, installed.result(), decision)
 
     async def _gather(
         self,
@@ -136,6 +156,7 @@ class Attempt:
     ) -> Decision | None:
         """Wait for the workers; None when stopped meanwhile."""
         settings, agent = self._settings, self._agent
+        room = openfiles.room_for(holding.descriptors(settings.lease_limit))
         approach = Approach(
             login=client.Terms(
                 identity=material.identity,
@@ -151,9 +172,15 @@ class Attempt:
             settle_s=settings.settle_s,
             deadline_s=settings.wait_timeout_s,
             strikes=settings.strikes,
+            quorum=settings.min_workers,
+            elastic=settings.elastic,
+            lease_limit=holding.bound(settings.lease_limit, room),
         )
         self._gathering = Gathering(source, approach, own, Bar(settings.progress))
         self._view.gathering = self._gathering
+        script = discovery.path(settings, str(agent.directory))
+        self._discovery = found = Discovery(script, self._gathering, settings, own.hostname)
+        self._gathering.on_change = lambda _name: found.update()
         waiting = asyncio.ensure_future(self._gathering.run())
         done = await agent.unless_stopped(_first_fault(waiting, installed))
         return waiting.result() if done else None
@@ -168,6 +195,9 @@ class Attempt:
         self, decision: Decision, material: KeyMaterial, own: Own, installed: Installation
     ) -> tuple[LaunchPlan, Layout]:
         agent, settings = self._agent, self._settings
+        if not all(one.leased for one in decision.chosen):
+            # Who holds no lease hears no reports of ranks: they would seem not to have started.
+            settings = replace(settings, rank_wrapper=False)
         arranged = layout.arrange(
             decision.chosen, own_hostname=own.hostname, slots=settings.slots, np=settings.np,
             oversubscribe=settings.oversubscribe,
@@ -184,6 +214,7 @@ class Attempt:
         )  # fmt: skip
         if installed.own is not None:
             plan = self._own_plan(plan, installed, what, arranged)
+            self._access = Access(self._settings, plan, installed, what, self._claimant)
         self._view.plan = plan
         for file in plan.files:
             files.write(Path(file.path), file.text, mode=file.mode)
@@ -217,7 +248,9 @@ class Attempt:
         leases = self._gathering.leases.values() if self._gathering else ()
         return next((lease.own_address for lease in leases if lease.own_address), "")
 
-    async def _launch(self, plan: LaunchPlan, arranged: Layout, installed: Installation) -> Outcome:
+    async def _launch(
+        self, plan: LaunchPlan, arranged: Layout, installed: Installation, decision: Decision
+    ) -> Outcome:
         agent = self._agent
         waited = self._gathering.waited_s if self._gathering else 0.0
         logger.info(
@@ -225,14 +258,18 @@ class Attempt:
         )
         for line in plan.told:
             logger.info("%s", line)
-        leases = self._chosen_leases(arranged)
-        claimed = self._claimant.claim(leases, self._settings.attempt_timeout_s)
+        chosen = self._chosen_leases(arranged)
+        claimed = self._claimant.claim(chosen, self._settings.attempt_timeout_s)
         if not await agent.unless_stopped(claimed):
             return agent.stopped_while("launching")
         agent.enter(Stage.RUNNING)
         self._watch = Watch(
-            self.halting, leases, arranged, plan, self._tell_own, counts=self._view.counts
+            self.halting, chosen, arranged, plan, self._tell_own, counts=self._view.counts
         )
+        if self._gathering is not None and self._discovery is not None:
+            elastic.begin(
+                self._gathering, self._discovery, self._watch, decision.chosen, self._access
+            )  # fmt: skip
         evidence = await self._watch.run()
         return verdict.judge(evidence, installed.dialect, arranged)
 
@@ -243,7 +280,12 @@ class Attempt:
             LaunchFailedError: one went away since the wait ended.
         """
         leases = self._gathering.leases if self._gathering else {}
-        gone = [one.name for one in arranged.places if one.address and one.name not in leases]
+        held = (
+            {*leases, *(one.host.name for one in self._gathering.unheld)}
+            if self._gathering
+            else {*leases}
+        )
+        gone = [one.name for one in arranged.places if one.address and one.name not in held]
         if gone:
             raise LaunchFailedError(f"{gone[0]} went away while the job was being launched")
         return {one.name: leases[one.name] for one in arranged.places if one.name in leases}

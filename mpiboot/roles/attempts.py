@@ -6,10 +6,16 @@ import asyncio
 import random
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from mpiboot.link import client
 from mpiboot.link.client import Lease, Login
 from mpiboot.model.hosts import Host
+from mpiboot.plan import identity
+from mpiboot.plan.gather import Reach, Seen
+from mpiboot.plan.identity import Nearness, Own
+from mpiboot.runtime import resolve
+from mpiboot.runtime.resolve import NoNameError
 from mpiboot.runtime.within import within
 
 NAME_PAUSE_S = (0.25, 1.0)
@@ -17,6 +23,54 @@ _NAME_S = (0.1, 1.0)
 _LOGIN_PAUSE_S = (1.0, 10.0)
 # A lost SYN is repeated by the kernel only after 1 s; trying anew is quicker for a pod that starts.
 _FIRST_CONNECT_S = 0.3
+# Logins compute in threads that the loop shares one interpreter with: more of them at once only
+# while the loop is on time, or workers would miss our heartbeats.
+_AT_ONCE = 4
+_LOOK_S, _LATE_S = 0.02, 0.005
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approach:
+    """How workers are approached.
+
+    Attributes:
+        login: what all logins have in common.
+        user: default login name.
+        port: default port.
+        attempt_s: bound of one connection or look-up.
+        settle_s: how long an uncounted name must stay the same.
+        deadline_s: bound of the whole wait.
+        strikes: permanent faults in a row that end it early.
+        quorum: how many are enough when not all come; 0: all are needed.
+        elastic: whether workers may come and go while the job runs.
+        lease_limit: how many leases are held at most.
+    """
+
+    login: client.Terms
+    user: str
+    port: int
+    attempt_s: float
+    settle_s: float
+    deadline_s: float
+    strikes: int
+    quorum: int = 0
+    elastic: bool = False
+    lease_limit: int = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempted:
+    """What one attempt has brought.
+
+    Attributes:
+        seen: what was seen.
+        lease: the open connection, if it came so far.
+        pause_s: pause before the next attempt.
+    """
+
+    seen: Seen
+    lease: Lease | None = None
+    pause_s: float = 0.0
 
 
 class Pauses:
@@ -95,6 +149,19 @@ class Logins:
         self._terms = terms
         self._on_late = on_late
         self._running: set[asyncio.Future[Login]] = set()
+        self._door = asyncio.Lock()
+
+    async def turn(self) -> None:
+        """Wait until one more login does not keep the loop from its work."""
+        if len(self._running) < _AT_ONCE:
+            return
+        loop = asyncio.get_running_loop()
+        async with self._door:
+            while len(self._running) >= _AT_ONCE:
+                begun = loop.time()
+                await asyncio.sleep(_LOOK_S)
+                if loop.time() - begun < _LOOK_S + _LATE_S:
+                    return
 
     async def login(self, host: Host, sock: socket.socket, port: int, user: str) -> Login:
         """Log in over a connected socket."""
@@ -118,3 +185,65 @@ class Logins:
             lease = work.result().lease
             if lease is not None:
                 self._on_late(host, lease)
+
+
+class Attempts:
+    """Attempts to reach hosts.
+
+    Args:
+        approach: how.
+        own: what this container knows of itself; it needs no login.
+        logins: those under way.
+    """
+
+    def __init__(self, approach: Approach, own: Own, logins: Logins) -> None:
+        self._approach = approach
+        self._own = own
+        self._logins = logins
+
+    async def once(self, host: Host, pauses: Pauses) -> Attempted:
+        """Try to reach a host; a fault becomes what was seen of it."""
+        try:
+            return await self._try(host, pauses)
+        except NoNameError as fault:
+            seen = Seen(host=host, reach=Reach.NO_NAME, detail=str(fault))
+            return Attempted(seen=seen, pause_s=pauses.name())
+        except ConnectionRefusedError:
+            return Attempted(seen=Seen(host=host, reach=Reach.REFUSED), pause_s=pauses.connect())
+        except (OSError, asyncio.TimeoutError) as fault:
+            detail = getattr(fault, "strerror", None) or f"within {pauses.connect_s:g} s"
+            pauses.connect_s = min(pauses.connect_s * 2, self._approach.attempt_s)
+            seen = Seen(host=host, reach=Reach.NO_ROUTE, detail=detail)
+            return Attempted(seen=seen, pause_s=pauses.connect())
+
+    async def _try(self, host: Host, pauses: Pauses) -> Attempted:
+        approach, own = self._approach, self._own
+        near = identity.by_name(host.name, own)
+        addresses = [host.name]
+        if near is not Nearness.HERE and not host.is_address:
+            try:
+                addresses = await resolve.lookup(host.name, approach.attempt_s)
+            except NoNameError:
+                if near is Nearness.ELSEWHERE:
+                    raise
+                near = Nearness.HERE  # our own record is late or missing, and not needed
+        if near is Nearness.HERE or identity.by_address(addresses, own):
+            return Attempted(seen=Seen(host=host, reach=Reach.READY, here=True, facts=own.facts))
+        await self._logins.turn()
+        port = host.port or approach.port
+        sock, address = await connect(addresses, port, pauses.connect_s)
+        login = await self._logins.login(host, sock, port, host.user or approach.user)
+        if login.lease is None:
+            seen = Seen(host=host, reach=login.reach, detail=login.detail)
+            return Attempted(seen=seen, pause_s=pauses.login())
+        seen = Seen(host=host, reach=login.reach, address=address, port=port, facts=login.facts)
+        return Attempted(seen=seen, lease=login.lease)
+
+    async def again(self, one: Seen) -> Lease | None:
+        """Log in once more to a host that was ready; None where that does not work now."""
+        user = one.host.user or self._approach.user
+        try:
+            sock, _ = await connect([one.address], one.port, self._approach.attempt_s)
+            return (await self._logins.login(one.host, sock, one.port, user)).lease
+        except (OSError, asyncio.TimeoutError):
+            return None

@@ -5,18 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
-from mpiboot.link import client, messages
-from mpiboot.link.client import Lease, Login
+from mpiboot.link import messages
+from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.hosts import Enumerated, Host, Listed, Source
-from mpiboot.plan import gather, identity
+from mpiboot.plan import gather
 from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
-from mpiboot.plan.identity import Nearness, Own
+from mpiboot.plan.identity import Own
 from mpiboot.report.progress import Bar
-from mpiboot.roles.attempts import NAME_PAUSE_S, Logins, Pauses, connect, jittered
+from mpiboot.roles.attempts import (
+    NAME_PAUSE_S,
+    Approach,
+    Attempted,
+    Attempts,
+    Logins,
+    Pauses,
+    jittered,
+)
 from mpiboot.runtime import resolve
 from mpiboot.runtime.resolve import NoNameError
 from mpiboot.runtime.within import within
@@ -24,38 +33,21 @@ from mpiboot.runtime.within import within
 _LINE_EVERY_S = 5.0
 # A login that is under way when the wait fails: its worker shall hear of it, too.
 _LAST_LOGINS_S = 1.5
-
-
-@dataclass(frozen=True, kw_only=True)
-class Approach:
-    """How workers are approached.
-
-    Attributes:
-        login: what all logins have in common.
-        user: default login name.
-        port: default port.
-        attempt_s: bound of one connection or look-up.
-        settle_s: how long an uncounted name must stay the same.
-        deadline_s: bound of the whole wait.
-        strikes: permanent faults in a row that end it early.
-    """
-
-    login: client.Terms
-    user: str
-    port: int
-    attempt_s: float
-    settle_s: float
-    deadline_s: float
-    strikes: int
+_MANY, _LOOK_S = 256, 0.00005
+# While the job runs nobody waits for those who are missing: they may cost next to nothing.
+_LATER_S = 2.0
 
 
 class Gathering:
-    """The wait for workers; `leases` holds the open connections afterwards."""
+    """The wait for workers; `leases` holds the open connections afterwards.
+
+    With a quorum, and for an elastic job, it goes on while the job runs: who comes late is held, so
+    that it hears of the job's end; `on_change` tells of each who comes or goes.
+    """
 
     def __init__(self, source: Source, approach: Approach, own: Own, bar: Bar) -> None:
         self._source = source
         self._approach = approach
-        self._own = own
         self._bar = bar
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
@@ -64,7 +56,10 @@ class Gathering:
         self._count: int | None = None
         self._answer = ""
         self._over = False
+        self._following = False
         self._logins = Logins(approach.login, self._too_late)
+        self._attempts = Attempts(approach, own, self._logins)
+        self.on_change: Callable[[str], None] = lambda _name: None
         self.seen: dict[str, Seen] = {}
         self.leases: dict[str, Lease] = {}
         self.failures: dict[str, int] = {}
@@ -87,23 +82,34 @@ class Gathering:
             self._begin()
             decision = await self._decide()
             go = decision.verb is Verb.GO
+            if go and decision.reason:
+                logger.warning("%s", decision.reason)
             return decision
         finally:
             self._bar.clear()
-            self._over = True
-            for task in self._tasks.values():
-                task.cancel()
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-            if not go:
-                await self._logins.settle(_LAST_LOGINS_S)
+            self._following = go and (self._approach.elastic or self._approach.quorum > 0)
+            if not self._following:
+                await self.stop(0.0 if go else _LAST_LOGINS_S)
+
+    async def stop(self, last_logins_s: float = _LAST_LOGINS_S) -> None:
+        """Let go of those who are not reached; logins under way may end, and count."""
+        self._over, self._following = True, False
+        self.on_change = lambda _name: None
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        if last_logins_s:
+            await self._logins.settle(last_logins_s)
 
     def _begin(self) -> None:
         match self._source:
             case Listed(hosts=hosts):
+                gather.check_quorum(self._approach.quorum, len(hosts))
                 self._count = len(hosts)
                 for host in hosts:
                     self._add(host)
             case Enumerated() as named:
+                gather.check_quorum(self._approach.quorum, named.count)
                 self._count = named.count
                 self._tasks[named.name] = self._loop.create_task(self._enumerate(named))
 
@@ -118,6 +124,8 @@ class Gathering:
                 deadline_s=approach.deadline_s,
                 strikes=approach.strikes,
                 answer=self._answer,
+                quorum=approach.quorum,
+                patience_s=approach.settle_s if approach.elastic else None,
             )
             decision = gather.decide(seen, terms, self.waited_s)
             if decision.verb is not Verb.WAIT:
@@ -128,7 +136,9 @@ class Gathering:
             if self._loop.time() >= next_line and not self._bar.shown:
                 logger.info("%s", text)
                 next_line += _LINE_EVERY_S
-            await self._pause(min(next_line, self._begun + approach.deadline_s))
+            if len(seen) > _MANY:  # each look costs time for each host: take in some news together
+                await asyncio.sleep(len(seen) * _LOOK_S)
+            await self._pause(min(next_line, self._begun + gather.look_again_s(seen, terms)))
 
     async def _pause(self, until: float) -> None:
         wait = max(0.0, until - self._loop.time())
@@ -165,15 +175,18 @@ class Gathering:
                 unchanged_since, known = self._loop.time(), found
                 self._follow(found)
             settled = self._loop.time() - unchanged_since >= self._approach.settle_s
-            if named.count is None:
+            if named.count is None and not self._following:
                 self._count = len(known) if known and settled else None
             self._changed.set()
             pause = min(pause * 1.5, NAME_PAUSE_S[1])
-            await asyncio.sleep(jittered(pause))
+            await asyncio.sleep(max(self._least_pause_s, jittered(pause)))
 
     def _follow(self, found: set[str]) -> None:
-        for gone in set(self.seen) - found:
-            self._drop(gone)
+        gone = set(self.seen) - found
+        if self._following:  # a name that stumbles must not cost a running job its workers
+            gone = {name for name in gone if not self.seen[name].reach.ready}
+        for name in gone:
+            self._drop(name)
         for address in resolve.ordered(list(found - set(self.seen))):
             self._add(Host(name=address))
         # Ranks land alike in every run when hosts are in the order of their addresses.
@@ -185,81 +198,72 @@ class Gathering:
         pauses = Pauses(
             lambda: sum(not one.reach.ready for one in self.seen.values()), lambda: self.waited_s
         )
-        while True:
-            try:
-                await self._attempt(host, pauses)
-            except NoNameError as fault:
-                self._note(host, Reach.NO_NAME, str(fault))
-                await asyncio.sleep(pauses.name())
-            except ConnectionRefusedError:
-                self._note(host, Reach.REFUSED, "")
-                await asyncio.sleep(pauses.connect())
-            except (OSError, asyncio.TimeoutError) as fault:
-                detail = getattr(fault, "strerror", None) or f"within {pauses.connect_s:g} s"
-                self._note(host, Reach.NO_ROUTE, detail)
-                pauses.connect_s = min(pauses.connect_s * 2, self._approach.attempt_s)
-                await asyncio.sleep(pauses.connect())
-            if self.seen[host.name].reach.ready:
-                return
-            if self.seen[host.name].reach not in (Reach.NO_NAME, Reach.NO_ROUTE, Reach.REFUSED):
-                await asyncio.sleep(pauses.login())
+        while host.name in self.seen and not self.seen[host.name].reach.ready:
+            tried = await self._attempts.once(host, pauses)
+            self._take(host, tried)
+            if not tried.seen.reach.ready:
+                await asyncio.sleep(max(self._least_pause_s, tried.pause_s))
 
-    async def _attempt(self, host: Host, pauses: Pauses) -> None:
-        near = identity.by_name(host.name, self._own)
-        addresses = [host.name]
-        if near is not Nearness.HERE and not host.is_address:
-            try:
-                addresses = await resolve.lookup(host.name, self._approach.attempt_s)
-            except NoNameError:
-                if near is Nearness.ELSEWHERE:
-                    raise
-                near = Nearness.HERE  # our own record is late or missing, and not needed
-        if near is Nearness.HERE or identity.by_address(addresses, self._own):
-            self._arrive(host, Seen(host=host, reach=Reach.READY, here=True, facts=self._own.facts))
-            return
-        port = host.port or self._approach.port
-        sock, address = await connect(addresses, port, pauses.connect_s)
-        user = host.user or self._approach.user
-        login = await self._logins.login(host, sock, port, user)
-        self._logged_in(host, login, address, port)
-        if login.reach in (Reach.REFUSED, Reach.NO_ROUTE):
-            await asyncio.sleep(pauses.login())
+    @property
+    def _least_pause_s(self) -> float:
+        return jittered(_LATER_S) if self._following else 0.0
 
-    def _logged_in(self, host: Host, login: Login, address: str, port: int) -> None:
-        if login.lease is None:
-            self._note(host, login.reach, login.detail)
+    def _take(self, host: Host, tried: Attempted) -> None:
+        if not tried.seen.reach.ready:
+            self._note(host, tried.seen.reach, tried.seen.detail)
             return
         if host.name not in self.seen:
-            login.lease.close()
+            if tried.lease is not None:
+                tried.lease.close()
             return
-        self.leases[host.name] = login.lease
-        login.lease.attach(lambda _message: None, lambda why, _: self._lost(host, why))
-        self._arrive(
-            host,
-            Seen(host=host, reach=login.reach, address=address, port=port, facts=login.facts),
-        )
+        leased = tried.lease is None or self._hold(host, tried.lease)
+        self.seen[host.name] = replace(tried.seen, ready_after_s=self.waited_s, leased=leased)
+        logger.debug("%s: %s after %.2f s", host.name, tried.seen.reach.value, self.waited_s)
+        self._changed.set()
+        self.on_change(host.name)
+
+    def _hold(self, host: Host, lease: Lease) -> bool:
+        """Keep a lease where there may be one more; else its worker is told that it is let go."""
+        limit = self._approach.lease_limit
+        if len(self.leases) >= limit and host.name not in self.leases:
+            if not any(not one.leased for one in self.seen.values()):
+                logger.warning("workers beyond %d hold no lease (--lease-limit)", limit)
+            lease.send(messages.let_go_message())
+            lease.close()
+            return False
+        self.leases[host.name] = lease
+        lease.attach(lambda _message: None, lambda why, _how: self.lost(host.name, why))
+        return True
+
+    @property
+    def unheld(self) -> list[Seen]:
+        """Those to whom a login works, and of whom there is no lease."""
+        return [one for one in self.seen.values() if one.reach.ready and not one.leased]
+
+    async def again(self, one: Seen) -> Lease | None:
+        """Log in once more where there is no lease; None where that does not work now."""
+        return await self._attempts.again(one)
 
     def _too_late(self, host: Host, lease: Lease) -> None:
         """Keep the lease of a login that outlived the wait: its worker is released with the others."""
         if host.name not in self.seen:
             lease.close()
             return
-        self.leases[host.name] = lease
-        lease.attach(lambda _message: None, lambda why, _: self._lost(host, why))
+        self._hold(host, lease)
 
-    def _arrive(self, host: Host, seen: Seen) -> None:
-        self.seen[host.name] = replace(seen, ready_after_s=self.waited_s)
-        logger.debug("%s: %s after %.2f s", host.name, seen.reach.value, self.waited_s)
-        self._changed.set()
-
-    def _lost(self, host: Host, why: str) -> None:
-        """Start anew with a worker that went away while others were awaited."""
-        self.leases.pop(host.name, None)
-        if host.name in self.seen and not self._over:
-            logger.info("%s went away again: %s", host.name, why)
-            self.losses[host.name] = self.losses.get(host.name, 0) + 1
-            self._note(host, Reach.REFUSED, why)
-            self._tasks[host.name] = self._loop.create_task(self._reach(host))
+    def lost(self, name: str, why: str) -> None:
+        """Know that a lease is lost; where somebody still waits for the worker, start anew with it."""
+        self.leases.pop(name, None)
+        before = self.seen.get(name)
+        if before is None or not before.reach.ready:
+            return
+        if not self._over and not self._following:
+            logger.info("%s went away again: %s", name, why)
+        self._note(before.host, Reach.REFUSED, why)
+        if not self._over:
+            self.losses[name] = self.losses.get(name, 0) + 1
+            self._tasks[name] = self._loop.create_task(self._reach(before.host))
+        self.on_change(name)
 
     def _note(self, host: Host, reach: Reach, detail: str) -> None:
         before = self.seen.get(host.name)

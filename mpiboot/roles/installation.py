@@ -62,6 +62,13 @@ async def find(
             belongs to another MPI.
     """
     own = _own(settings, command, env)
+    # A script may call mpirun again; mpirun alone ends with the first worker that it loses.
+    if settings.elastic and (own is None or (own.at is not None and not own.horovodrun)):
+        raise ConfigError(
+            "--elastic is for horovodrun, or a script that starts its ranks itself: mpirun cannot"
+            " go on without a worker",
+            hint="leave --elastic out; --max-restarts starts a job anew",
+        )
     path = _mpirun(settings, env, own)
     try:
         asked = children.run([path, "--version"], timeout_s=_VERSION_S, env=env)

@@ -56,6 +56,7 @@ def warn(link: LinkServer, number: int, hold_s: float) -> int:
     order = Message(kind=messages.RANK, body={"event": "hold", "until_ms": until_ms})
     for wrapper in link.wrappers:
         wrapper.send(order)
+        wrapper.flush()  # before the signal
     # A wrapper leads the group that its MPI has made for the rank; with an mpirun of this very
     # container no daemon is its parent.
     wrapped = [one.pid for one in link.wrappers if one.rank is not None and one.pid > 1]

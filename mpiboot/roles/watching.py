@@ -73,6 +73,7 @@ class Watch:
         self._tell_own = tell_own
         self._terms = ranks.Terms(start_s=agent.settings.start_timeout_s, linger_s=_LINGER_S)
         self._lost: dict[str, Lost] = {}
+        self._left: list[Lost] = []
         self._explaining: dict[str, asyncio.Task[None]] = {}
         self._testimony: dict[str, Testimony] = {}
         self._news = asyncio.Event()
@@ -84,6 +85,7 @@ class Watch:
         self._lingers = False
         self._warning: Forewarning | None = None
         self._warned_s: float | None = None
+        self.on_lost: Callable[[str, str], None] = lambda _name, _why: None
         self.book = ranks.Book(arranged.np if plan.wrapper is not None and not plan.own else 0)
         self._stalling = Stalling(
             agent.settings.stall_timeout_s, self.book, self._leases, self._tell_here
@@ -125,7 +127,7 @@ class Watch:
         self._begun = self._loop.time()
         self._agent.target = child
         for name, lease in self._leases.items():
-            self._follow(name, lease)
+            self.follow(name, lease)
         stalling = asyncio.ensure_future(self._stalling.run(self._quiet_since, self._halting))
         await self._until_ended(child)
         stalling.cancel()
@@ -181,13 +183,14 @@ class Watch:
             stderr=self._mpirun.stderr,
             lost=tuple(self._lost.values()),
             leased=sum(not lease.plain for lease in self._leases.values()),
-            workers=len(self._arranged.places),
+            workers=max(len(self._arranged.places), len(self._leases)),  # an elastic job grows
             program_exists=Path(self._plan.program).exists(),
             ranks=self.book.ranks(),
             expected=ranks.expected(slots, self._arranged.np, map_by),
             start_s=self._terms.start_s if self._too_late else None,
             unreachable=self._unreachable,
             lingered=self._lingers,
+            left=tuple(self._left),
             own=self._plan.own,
             testimony=dict(self._testimony),
             warned_s=self._warned_s,
@@ -276,18 +279,28 @@ class Watch:
             self._unreachable = await self._calls.unreachable(self._leases)
         await Ladder(_TAKE_DOWN_S).stop(child)
 
-    def _follow(self, name: str, lease: Lease) -> None:
+    def follow(self, name: str, lease: Lease) -> None:
+        """Hear a worker that takes part, and know when it is lost."""
+        self._leases[name] = lease
+
         def gone(why: str, how: How) -> None:
             late = self._agent.target is None
             self._explaining[name] = asyncio.ensure_future(
                 self._lose(name, lease, why, how, late=late)
             )
+            self.on_lost(name, why)
 
         lease.attach(lambda message: self.hear(name, message), gone)
         lease.send(Message(kind=messages.PHASE, body={"stage": "running"}))
 
     async def _lose(self, name: str, lease: Lease, why: str, how: How, *, late: bool) -> None:
         """Take note of a loss once its kind is known; the order of the losses is kept."""
+        if self._agent.settings.elastic:
+            del self._leases[name]
+            known = await losing.explain(lease, why, how, self._agent.settings.lease_timeout_s)
+            logger.warning("%s was lost: %s; the elastic job goes on", name, known.why)
+            self._left.append(Lost(host=name, why=known.why, late=late))
+            return
         self._lost[name] = Lost(host=name, why=why, late=late)
         known = await losing.explain(lease, why, how, self._agent.settings.lease_timeout_s)
         self._lost[name] = Lost(host=name, why=known.why, late=late)

@@ -53,6 +53,8 @@ class Worker:
         self._not_ready = "starting"
         self._contacted = False
         self._running = False
+        self._unheld: set[Lease] = set()
+        self._job_came = False
         self._calls: deque[asyncio.Future[None]] = deque(maxlen=16)
         self._service = Service(
             agent,
@@ -177,13 +179,16 @@ class Worker:
         if self._service.sshd is None or not self._contacted or self._seen.leases:
             return
         open_now = self._service.sshd.sessions() + processes.adopted(_DAEMONS)
-        if not open_now and (self._seen.sessions or self._seen.quiet_since is None):
+        # The session of a lease that was let go ends a moment after it, and is none of the job's.
+        awaited = self._seen.unheld_since is not None and not self._job_came
+        if not open_now and not awaited and (self._seen.sessions or self._seen.quiet_since is None):
             self._seen = replace(self._seen, quiet_since=self._loop.time())
         self._seen = replace(self._seen, sessions=open_now)
 
     def _login(self, what: Line) -> None:
         if what is Line.SESSION:
             self._witness.session()
+            self._job_came = True
         self._contacted = self._contacted or what is Line.ACCEPTED
         self._agent.changed.set()
 
@@ -194,7 +199,9 @@ class Worker:
     def _opened(self, lease: Lease, message: Message) -> None:
         logger.info("launcher %s is here", message.text("launcher") or "without a name")
         self._contacted = True
-        self._seen = replace(self._seen, leases=len(self._link.leases), over=None)
+        self._seen = replace(
+            self._seen, leases=len(self._link.leases), over=None, unheld_since=None
+        )
         self._send_facts(lease)
         self._agent.changed.set()
 
@@ -219,8 +226,7 @@ class Worker:
                     self._fence.over(lease)
                 self._agent.changed.set()
         elif message.kind == messages.PHASE:
-            self._running = message.text("stage") == Stage.RUNNING.value
-            self._follow()
+            self._hear_phase(lease, message)
         elif message.kind == messages.CLAIM:
             self._fence.hear(lease, message)
         elif message.kind == messages.WITNESS:
@@ -240,6 +246,14 @@ class Worker:
         elif message.kind in (messages.LOOK, messages.STACKS):
             self._calls.append(stalling.answer(self._link, self._agent, message, lease.send))
 
+    def _hear_phase(self, lease: Lease, message: Message) -> None:
+        """Follow the job; a launcher that has too many leases goes, and its job comes all the same."""
+        self._running = message.text("stage") == Stage.RUNNING.value
+        self._follow()
+        if message.body.get("leased") is False:
+            logger.info("launcher %s has too many leases to hold this one", lease.launcher)
+            self._unheld.add(lease)
+
     def _testify(self, lease: Lease) -> None:
         lease.send(messages.testimony_message(self._witness.testify()))
 
@@ -255,6 +269,12 @@ class Worker:
     def _closed(self, lease: Lease, reason: str) -> None:
         now = self._loop.time()
         self._seen = replace(self._seen, leases=len(self._link.leases), silent_since=now)
+        if lease in self._unheld:
+            self._unheld.discard(lease)
+            self._job_came = False
+            self._seen = replace(self._seen, silent_since=None, quiet_since=None, unheld_since=now)
+            self._agent.changed.set()
+            return
         if self._seen.over is None and not self._not_ready:
             logger.warning("the lease of launcher %s is lost: %s", lease.launcher, reason)
         if self._seen.over is None:

@@ -48,7 +48,7 @@ def test_plain_workers_with_known_hosts(agents: Agents, tmp_path: Path) -> None:
     launcher = agents.launcher(*RING, hosts="", options=options, env=key_env(keys))
     assert_ring(launcher, *hosts)
     evidence = launcher.status["outcome"]["evidence"]
-    assert "3 plain sshd: no evidence of their own" in evidence
+    assert "3 without a lease: no evidence of their own" in evidence
     assert [host["state"] for host in launcher.status["hosts"]] == ["ready (plain sshd)"] * 3
     agents.assert_global(stay=workers)
 

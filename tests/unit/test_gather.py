@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpiboot.errors import ExitCode
+from mpiboot.errors import ConfigError, ExitCode
 from mpiboot.model.hosts import Host
 from mpiboot.plan import gather
 from mpiboot.plan.gather import Reach, Seen, Terms, Verb
@@ -13,10 +16,15 @@ from mpiboot.plan.gather import Reach, Seen, Terms, Verb
 TERMS = Terms(expected=2, deadline_s=60, strikes=3)
 
 
-def seen(name: str, reach: Reach, *, strikes: int = 1, detail: str = "") -> Seen:
-    after = 1.5 if reach.ready else None
+def seen(
+    name: str, reach: Reach, *, strikes: int = 1, detail: str = "", after: float = 1.5
+) -> Seen:
     return Seen(
-        host=Host(name=name), reach=reach, strikes=strikes, detail=detail, ready_after_s=after
+        host=Host(name=name),
+        reach=reach,
+        strikes=strikes,
+        detail=detail,
+        ready_after_s=after if reach.ready else None,
     )
 
 
@@ -97,6 +105,118 @@ def test_the_table_lists_all_with_last_error_and_seconds() -> None:
     assert gather.table(hosts, 20) == (
         "  good     1.5 s  ready\n  bad     20.0 s  connection refused (10.0.0.2)"
     )
+
+
+# A quorum.
+
+QUORUM = Terms(expected=3, deadline_s=60, strikes=3, quorum=2)
+TWO = [seen("a", Reach.READY), seen("b", Reach.REFUSED, detail="10.0.0.2"), seen("c", Reach.READY)]
+
+
+def test_a_quorum_waits_for_all_until_the_deadline() -> None:
+    """Who may still come is waited for; then the order stays, and the missing one is named."""
+    assert gather.decide(TWO, QUORUM, 59.9).verb is Verb.WAIT
+    decision = gather.decide(TWO, QUORUM, 60)
+    assert decision.verb is Verb.GO
+    assert [one.host.name for one in decision.chosen] == ["a", "c"]
+    assert decision.reason == (
+        "starting with 2 of 3 workers (--min-workers); missing: b: connection refused (10.0.0.2)"
+    )
+
+
+def test_all_are_no_quorum() -> None:
+    """When all are ready, nobody is waited for or missed."""
+    hosts = [seen(name, Reach.READY) for name in "abc"]
+    decision = gather.decide(hosts, QUORUM, 2)
+    assert (decision.verb, len(decision.chosen), decision.reason) == (Verb.GO, 3, "")
+
+
+def test_an_elastic_job_starts_when_nobody_came_for_a_while() -> None:
+    """Each newcomer moves the start; without further ones it is at the last one plus patience."""
+    terms = replace(QUORUM, patience_s=5)
+    assert gather.decide(TWO, terms, 6.4).verb is Verb.WAIT
+    assert gather.look_again_s(TWO, terms) == 6.5
+    assert gather.decide(TWO, terms, 6.5).verb is Verb.GO
+    later = [TWO[0], TWO[1], seen("c", Reach.READY, after=6)]
+    assert gather.decide(later, terms, 10.9).verb is Verb.WAIT
+    assert gather.look_again_s([TWO[0]], terms) == 60
+
+
+def test_nobody_waits_for_those_who_cannot_come() -> None:
+    """When waiting will not heal the missing ones a quorum starts at once, and fewer than it fail."""
+    bad = seen("b", Reach.KEY_REFUSED, strikes=3, detail="user root")
+    assert gather.decide([TWO[0], bad, TWO[2]], QUORUM, 3).verb is Verb.GO
+    worse = seen("c", Reach.WRONG_HOST_KEY, strikes=3)
+    assert gather.decide([TWO[0], bad, worse], QUORUM, 3).verb is Verb.FAIL
+    assert gather.decide([TWO[0], bad, seen("c", Reach.REFUSED)], QUORUM, 3).verb is Verb.WAIT
+
+
+def test_a_name_that_settles_on_too_few_does_not_start() -> None:
+    """An uncounted name whose first answer is smaller than the quorum is followed further."""
+    terms = Terms(expected=1, deadline_s=60, strikes=3, quorum=2)
+    assert gather.decide([seen("a", Reach.READY)], terms, 5).verb is Verb.WAIT
+    assert gather.decide([seen("a", Reach.READY)], terms, 60).verb is Verb.FAIL
+
+
+def test_the_quorum_is_told_when_it_is_missed() -> None:
+    """The reason says what there was and what was needed."""
+    decision = gather.decide([seen("a", Reach.READY)], QUORUM, 60)
+    assert decision.reason == "1 of 3 workers ready after 60 s; 2 are needed (--min-workers)"
+
+
+def test_a_quorum_beyond_all_is_refused() -> None:
+    """It can never be reached; where the number is not known yet, nothing is said."""
+    gather.check_quorum(3, 3)
+    gather.check_quorum(3, None)
+    with pytest.raises(ConfigError, match="--min-workers is 4, but 3 workers are named"):
+        gather.check_quorum(4, 3)
+
+
+states = st.lists(
+    st.builds(
+        seen,
+        st.just("w"),
+        st.sampled_from(Reach),
+        strikes=st.integers(1, 9),
+        after=st.floats(0, 100),
+    ),
+    max_size=8,
+)
+terms_of = st.builds(
+    Terms,
+    expected=st.one_of(st.none(), st.integers(1, 8)),
+    deadline_s=st.just(100.0),
+    strikes=st.integers(0, 5),
+    quorum=st.integers(0, 8),
+    patience_s=st.one_of(st.none(), st.floats(0, 200)),
+)
+
+
+@given(states, terms_of, st.floats(0, 1000))
+def test_no_start_with_fewer_than_are_enough(
+    hosts: list[Seen], terms: Terms, waited: float
+) -> None:
+    """GO takes ready hosts in their order: all, or at least the quorum; it says when some miss."""
+    decision = gather.decide(hosts, terms, waited)
+    if decision.verb is Verb.GO:
+        assert all(one.reach.ready for one in decision.chosen)
+        assert len(decision.chosen) >= max(1, terms.quorum)
+        assert len(decision.chosen) >= (terms.expected or 0) or terms.quorum
+        assert bool(decision.reason) == (len(decision.chosen) < max(terms.expected or 99, 1))
+        ready = [one for one in hosts if one.reach.ready]
+        assert list(decision.chosen) == ready[: len(decision.chosen)]
+
+
+@given(states, terms_of, st.floats(0, 1000))
+def test_every_wait_is_told_when_to_look_again(
+    hosts: list[Seen], terms: Terms, waited: float
+) -> None:
+    """A wait in which nothing more happens ends when it said so, and never after the deadline."""
+    again = gather.look_again_s(hosts, terms)
+    assert again <= terms.deadline_s
+    if gather.decide(hosts, terms, waited).verb is Verb.WAIT:
+        assert waited < again
+        assert gather.decide(hosts, terms, again).verb is not Verb.WAIT
 
 
 reaches = st.lists(st.tuples(st.sampled_from(Reach), st.integers(1, 9)), max_size=8)

@@ -287,6 +287,17 @@ def test_horovodrun(words: str, lead: str) -> None:
     assert bool(done.notes) == bool(lead)
 
 
+def test_elastic_horovodrun() -> None:
+    """An elastic call without hosts gets the script; others get hosts, as ever."""
+    elastic = replace(job("Open MPI 5"), discovery="/r/d.sh")
+    for words in ("--min-np 1 -np 2 x", "-np 2 --max-num-proc=4 x"):
+        done = owntools.horovodrun(words.split(), elastic)
+        assert " ".join(done.args) == f"--host-discovery-script /r/d.sh {words}"
+    assert owntools.horovodrun(["-np", "2", "x"], elastic).args[:2] == ("-H", "w1:1,w2:1")
+    given = ("--min-np", "1", "--host-discovery-script", "theirs", "x")
+    assert owntools.horovodrun(given, elastic).args == given
+
+
 def test_stand_ins() -> None:
     """Each remembers the real program; two MPIs in one directory are told apart by their names."""
     programs = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,6 +60,18 @@ def test_a_plain_launchers_sessions_hold_the_worker_and_end_with_0() -> None:
     assert code(Seen(ready_at=0, quiet_since=40), 50) == ExitCode.OK
 
 
+def test_a_launcher_with_too_many_leases_holds_the_worker_by_its_word() -> None:
+    """Its job may be long in coming, however short the grace; then sessions count as for anybody."""
+    seen = Seen(ready_at=0, unheld_since=50)
+    assert release.decide(seen, TERMS, 149) == Stay(until=150)
+    assert code(seen, 150) == ExitCode.NEVER_USED
+    assert release.decide(replace(seen, sessions=1), TERMS, 1e9) == Stay(until=None)
+    after = replace(seen, quiet_since=500)
+    assert release.decide(after, TERMS, 501) == Stay(until=510)
+    assert code(after, 510) == ExitCode.LAUNCHER_LOST
+    assert code(replace(after, over=Over(code=0, final=True, ran=True)), 501) == ExitCode.OK
+
+
 def test_nobody_ever_came() -> None:
     """246 at the deadline of the first contact."""
     assert release.decide(Seen(ready_at=5), TERMS, 6) == Stay(until=105)
@@ -70,12 +84,18 @@ overs = st.one_of(
 )
 
 
-@given(st.floats(0, 1000), times, times, overs)
+@given(st.floats(0, 1000), times, times, overs, times)
 def test_no_state_without_an_exit(
-    ready_at: float, silent: float | None, quiet: float | None, over: Over | None
+    ready_at: float,
+    silent: float | None,
+    quiet: float | None,
+    over: Over | None,
+    unheld: float | None,
 ) -> None:
     """Once nobody is connected, every state has a time at which the worker is gone."""
-    seen = Seen(ready_at=ready_at, silent_since=silent, quiet_since=quiet, over=over)
+    seen = Seen(
+        ready_at=ready_at, silent_since=silent, quiet_since=quiet, over=over, unheld_since=unheld
+    )
     decision = release.decide(seen, TERMS, 0)
     if isinstance(decision, Stay):
         assert decision.until is not None

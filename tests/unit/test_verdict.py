@@ -42,6 +42,18 @@ def test_success_is_success() -> None:
     assert (outcome.code, outcome.fault, outcome.ran) == (0, Fault.NONE, True)
 
 
+def test_an_elastic_job_decides_itself() -> None:
+    """A worker that it lost and went on without changes no code, and is told."""
+    for code in (0, 3):
+        left = (Lost(host="w2", why="silent for 15 s"),)
+        evidence = Evidence(
+            code=code, halt=None, stderr="", lost=(), leased=1, workers=1, left=left
+        )
+        outcome = verdict.judge(evidence, openmpi4, LAYOUT)
+        assert outcome.code == code
+        assert any("w2 was lost" in one and "silent" in one for one in outcome.evidence)
+
+
 def test_the_jobs_code_passes_through() -> None:
     """A code that no evidence contradicts is the job's own."""
     for code in (1, 2, 7, 32, 64, 255):
@@ -91,7 +103,7 @@ def test_a_stop_is_told_by_its_signal() -> None:
 
 def test_plain_workers_cannot_testify_and_that_is_said() -> None:
     """No evidence is not the same as good evidence."""
-    assert any("plain sshd" in line for line in judge(0, leased=0).evidence)
+    assert any("1 without a lease" in line for line in judge(0, leased=0).evidence)
 
 
 def test_faults_of_the_agent_keep_their_codes() -> None:

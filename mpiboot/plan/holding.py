@@ -1,0 +1,21 @@
+"""How many leases a launcher can hold: each takes descriptors, of which the container grants so many."""
+
+from __future__ import annotations
+
+EACH = 3  # a connection, and a pipe that wakes the loop
+_OTHERS = 512  # output, logins under way, mpirun's pipes
+
+
+def descriptors(limit: int) -> int:
+    """Return how many open files so many leases take, with all else that a launcher has open."""
+    return EACH * limit + _OTHERS
+
+
+def bound(limit: int, granted: int) -> int:
+    """Return how many leases may be held.
+
+    Args:
+        limit: the setting.
+        granted: open files that the process may have.
+    """
+    return max(1, min(limit, (granted - _OTHERS) // EACH))
