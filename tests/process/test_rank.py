@@ -615,11 +615,16 @@ def test_last_words_of_a_wrapper_that_is_killed() -> None:
         tempfile.TemporaryDirectory() as directory,
         contextlib.closing(FakeAgent(directory)) as one,
     ):
-        program = "echo read >&2; kill -STOP $PPID; echo left >&2; echo; sleep 60"
+        program = "echo read >&2; read go; kill -STOP $PPID; echo left >&2; echo; sleep 60"
         argv = command("sh", "-c", program)
         env = {"PATH": os.environ["PATH"], **one.env}
         with subprocess.Popen(
-            argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+            argv,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.PIPE,
+            start_new_session=True,
         ) as popen:
             link, _ = one._server.accept()
             with link:
@@ -627,6 +632,11 @@ def test_last_words_of_a_wrapper_that_is_killed() -> None:
                 assert started is not None
                 said = Said(Path(directory), started)
                 assert popen.stdout is not None
+                assert popen.stdin is not None
+                assert popen.stderr is not None
+                assert popen.stderr.readline() == b"read\n"
+                popen.stdin.write(b"go\n")
+                popen.stdin.flush()
                 assert popen.stdout.readline() == b"\n"
                 os.killpg(popen.pid, signal.SIGKILL)
                 popen.wait(10)
