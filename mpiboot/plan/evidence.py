@@ -88,6 +88,7 @@ class Evidence:
         start_s: after how many seconds mpirun was stopped because ranks had not started; else None.
         unreachable: workers that could not connect to this container then, with the reason.
         lingered: whether mpirun was stopped because it did not end after its last rank.
+        taken_down: whether mpirun was stopped because a worker was lost; its own code says nothing.
         left: workers that an elastic job lost, and went on.
         own: whether the job's command calls mpirun itself, so that where ranks run is its business.
         testimony: of the workers that answered at the end, by host.
@@ -106,6 +107,7 @@ class Evidence:
     start_s: float | None = None
     unreachable: Mapping[str, str] = field(default_factory=dict)
     lingered: bool = False
+    taken_down: bool = False
     left: Sequence[Lost] = ()
     own: bool = False
     testimony: Mapping[str, Testimony] = field(default_factory=dict)

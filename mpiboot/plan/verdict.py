@@ -174,7 +174,7 @@ def _is_abort(failure: Failure) -> bool:
 def _by_evidence(base: Outcome, evidence: Evidence, dialect: Dialect) -> Outcome:
     first = base.failures[0].message if base.failures else ""
     failed = evidence.ranks.failures
-    if evidence.lost and evidence.code == 0:
+    if evidence.lost and evidence.code == 0 and not evidence.taken_down:
         message = f"mpirun says success, but {first}"
         return _infrastructure(base, ExitCode.FALSE_SUCCESS, message)
     if evidence.lost:

@@ -83,6 +83,7 @@ class Watch:
         self._calls = Calls()
         self._unreachable: dict[str, str] = {}
         self._lingers = False
+        self._taken_down = False
         self._warning: Forewarning | None = None
         self._warned_s: float | None = None
         self.on_lost: Callable[[str, str], None] = lambda _name, _why: None
@@ -190,6 +191,7 @@ class Watch:
             start_s=self._terms.start_s if self._too_late else None,
             unreachable=self._unreachable,
             lingered=self._lingers,
+            taken_down=self._taken_down,
             left=tuple(self._left),
             own=self._plan.own,
             testimony=dict(self._testimony),
@@ -269,6 +271,7 @@ class Watch:
         logger.error("%s was lost: %s; stopping the job", first.host, first.why)
         await _first({child.ended, halt}, _OWN_WORDS_S)
         if not child.ended.done() and not halt.done():
+            self._taken_down = True
             await Ladder(_TAKE_DOWN_S).stop(child)
 
     async def _take_down_in_time(self, child: Child) -> None:

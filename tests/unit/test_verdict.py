@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from mpiboot.errors import ConfigError, ExitCode, NotReadyError
 from mpiboot.model.outcome import Fault, Outcome
 from mpiboot.mpi import openmpi4
+from mpiboot.plan import evidence as seen
 from mpiboot.plan import verdict
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.layout import Layout, Place
-from mpiboot.plan.ranks import Ranks
+from mpiboot.plan.ranks import End, Ranks
 
 PLACE = Place(name="my_w_1", node="10.0.0.1", slots=2, address="10.0.0.1", port=22, user="", why="")
 LAYOUT = Layout(places=(PLACE,), np=2)
@@ -128,6 +129,77 @@ def test_a_recorded_failure_never_becomes_0(
     else:
         assert outcome.code == 0
     assert outcome.message
+
+
+HOSTS = ("w1", "w2")
+ENDS = st.builds(
+    End,
+    rank=st.integers(0, 3),
+    host=st.sampled_from(HOSTS),
+    code=st.one_of(st.none(), st.integers(0, 255)),
+    signal=st.one_of(st.none(), st.sampled_from([6, 9, 11, 15])),
+    why=st.sampled_from(["", "", "", "other mpi", "not found"]),
+    oom=st.booleans(),
+    limit=st.one_of(st.none(), st.integers(1, 1 << 40)),
+    peak=st.one_of(st.none(), st.integers(1, 1 << 40)),
+)
+RANKS = st.builds(
+    Ranks,
+    np=st.just(4),
+    started=st.dictionaries(st.integers(0, 3), st.sampled_from(HOSTS)),
+    ends=st.lists(ENDS, max_size=4),
+)
+EVIDENCE = st.builds(
+    Evidence,
+    code=st.sampled_from([0, 0, 1, 3, 137, 143, 205, 255]),
+    halt=st.one_of(
+        st.none(),
+        st.builds(
+            Halt, cause=st.sampled_from(Cause), signal=st.sampled_from([1, 2, 3, 15]),
+            host=st.sampled_from(HOSTS), detail=st.just("no output"),
+        ),
+    ),
+    stderr=st.one_of(st.sampled_from(["", KILLED, NO_START]), st.text(max_size=100)),
+    lost=st.lists(
+        st.builds(Lost, host=st.sampled_from(HOSTS), why=st.just("gone"), late=st.booleans()),
+        max_size=2,
+    ),
+    leased=st.integers(0, 2),
+    workers=st.just(2),
+    ranks=st.one_of(st.just(Ranks()), RANKS),
+    expected=st.just(HOSTS),
+    start_s=st.one_of(st.none(), st.just(120.0)),
+    lingered=st.booleans(),
+    taken_down=st.booleans(),
+    own=st.booleans(),
+    testimony=st.dictionaries(
+        st.sampled_from(HOSTS), st.builds(seen.Testimony, sessions=st.integers(0, 2))
+    ),
+    warned_s=st.one_of(st.none(), st.just(3.0)),
+)  # fmt: skip
+
+
+@given(EVIDENCE)
+def test_no_evidence_of_a_failure_is_ever_turned_into_success(evidence: Evidence) -> None:
+    """Whatever comes together: 0 needs that nothing at all speaks against it; a code fits a byte."""
+    outcome = verdict.judge(evidence, openmpi4, LAYOUT)
+    against = [
+        evidence.code != 0 and not evidence.lingered,
+        any(not one.late for one in evidence.lost),
+        evidence.halt is not None,
+        evidence.start_s is not None,
+        bool(evidence.ranks.failures),
+        bool(evidence.missing),
+        bool(evidence.unvisited),
+    ]
+    if any(against):
+        assert outcome.code != 0
+        assert outcome.fault is not Fault.NONE
+    assert 0 <= outcome.code <= 255
+    assert (outcome.code == 0) == (outcome.fault is Fault.NONE)
+    assert outcome.message
+    if outcome.code == 0:
+        assert not outcome.failures
 
 
 def test_an_abort_is_placed_where_its_rank_runs() -> None:
