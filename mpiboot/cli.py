@@ -23,6 +23,9 @@ _HELP = f"""mpiboot {__version__}: one agent, PID 1 in every container of an MPI
   mpiboot plan [options] -- CMD…        show what the launcher would do, and why; do nothing
   mpiboot local [options] -- CMD…       run a whole job on this machine, in namespaces
   mpiboot probe [--for ready|live]      ask the agent of this container; exit 0 or 1
+  mpiboot run [--wait] [-- CMD…]        start the job of a launcher in debug mode
+  mpiboot pause [--release-workers]     stop the job's ranks, so that it can be resumed
+  mpiboot resume [--wait] [-- CMD…]     start a job that is paused again
   mpiboot config [--markdown]           show every setting, its value and where it came from
   mpiboot keygen [--out FILE]           make a job secret
   mpiboot schema                        show the JSON Schema of the status file
@@ -178,6 +181,24 @@ def _probe(argv: Sequence[str], env: Mapping[str, str]) -> int:
     return code
 
 
+def _asking(verb: str) -> Command:
+    def command(argv: Sequence[str], env: Mapping[str, str]) -> int:
+        from mpiboot.plan.modes import Verb  # noqa: PLC0415
+        from mpiboot.roles import asking  # noqa: PLC0415
+
+        _default_signals()
+        request = asking.parse(Verb(verb), argv)
+        runtime_dir = _resolve(verb, [], env).settings.runtime_dir
+        reply = asking.run(request, runtime_dir, env, lambda said: print(said, flush=True))
+        if reply.vain:
+            _complain(reply.text)
+        else:
+            print(reply.text)
+        return reply.code
+
+    return command
+
+
 def _config(argv: Sequence[str], env: Mapping[str, str]) -> int:
     words, _ = options.split_command(argv)
     if words == ["--markdown"]:
@@ -273,6 +294,9 @@ _COMMANDS: dict[str, Command] = {
     "plan": _plan,
     "local": _local,
     "probe": _probe,
+    "run": _asking("run"),
+    "pause": _asking("pause"),
+    "resume": _asking("resume"),
     "config": _config,
     "keygen": _keygen,
     "schema": _schema,

@@ -147,7 +147,7 @@ def let_go_message() -> Message:
 
 def over_message(over: Over) -> Message:
     """Wrap the end of an attempt."""
-    return Message(kind=OVER, body={"code": over.code, "final": over.final, "ran": over.ran})
+    return Message(kind=OVER, body=dict(vars(over)))
 
 
 def read_over(message: Message) -> Over | None:
@@ -157,7 +157,7 @@ def read_over(message: Message) -> Over | None:
         return None
     if not isinstance(final, bool) or not isinstance(ran, bool):
         return None
-    return Over(code=code, final=final, ran=ran)
+    return Over(code=code, final=final, ran=ran, stay=message.body.get("stay") is True)
 
 
 _OF_RANK = (

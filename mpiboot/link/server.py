@@ -29,6 +29,8 @@ class Lease:
         launcher: what people call it.
         launcher_id: what it calls itself.
         pid: of the bridge that carries the connection; 0 when the kernel does not tell.
+        asks: whether it is somebody in this container, who waits for answers.
+        over: whether it has said that its attempt is over.
     """
 
     writer: asyncio.StreamWriter
@@ -41,6 +43,8 @@ class Lease:
     rank: Message | None = None
     said: Said | None = field(default=None, repr=False)
     _outbox: bytearray = field(default_factory=bytearray, repr=False)
+    asks: bool = False
+    over: bool = False
 
     def send(self, message: Message) -> None:
         """Send a line soon; a peer that is gone is noticed by the reader.
@@ -71,6 +75,7 @@ class Callbacks:
         on_close: the connection is gone or fell silent; with the reason.
         on_probe: answers a probe for `ready` or `live`: empty text for yes, else the reason.
         on_rank: a rank's wrapper beside us reports.
+        on_control: somebody in this container asks for something.
         beat: what our own heartbeats say beside being there.
     """
 
@@ -79,6 +84,7 @@ class Callbacks:
     on_close: Callable[[Lease, str], None]
     on_probe: Callable[[str], str]
     on_rank: Callable[[Message], None]
+    on_control: Callable[[Lease, Message], None]
     beat: Callable[[], Mapping[str, object]] = dict
 
 
@@ -169,7 +175,8 @@ class LinkServer:
         """
         buffer = bytearray()
         while True:
-            patience_s = self._lost_s if lease.rank is None else None  # a rank may run for days
+            # A rank may run for days, and so may the job that somebody waits for.
+            patience_s = None if lease.rank is not None or lease.asks else self._lost_s
             chunk = await within(patience_s, reader.read(messages.MAX_LINE))
             buffer += chunk
             *lines, rest = buffer.split(b"\n")
@@ -196,6 +203,9 @@ class LinkServer:
             return False
         elif message.kind == messages.RANK and lease not in self.leases:
             self._rank_reports(lease, message)
+        elif message.kind == messages.CONTROL and lease not in self.leases:
+            lease.asks = True
+            self._on.on_control(lease, message)
         else:
             self._heard(lease, message)
         return True
@@ -262,7 +272,9 @@ def _peer(writer: asyncio.StreamWriter) -> int:
 
 
 def without_leases(
-    on_probe: Callable[[str], str], on_rank: Callable[[Message], None]
+    on_probe: Callable[[str], str],
+    on_rank: Callable[[Message], None],
+    on_control: Callable[[Lease, Message], None],
 ) -> LinkServer:
     """Make a server that answers probes, hears ranks and knows no leases: a launcher's."""
 
@@ -270,7 +282,12 @@ def without_leases(
         pass
 
     callbacks = Callbacks(
-        on_open=ignore, on_message=ignore, on_close=ignore, on_probe=on_probe, on_rank=on_rank
+        on_open=ignore,
+        on_message=ignore,
+        on_close=ignore,
+        on_probe=on_probe,
+        on_rank=on_rank,
+        on_control=on_control,
     )
     return LinkServer(callbacks, beat_s=_PROBE_TIMEOUT_S, lost_s=_PROBE_TIMEOUT_S)
 

@@ -15,8 +15,8 @@ class LifeSettings(JobSettings):
     deadline_s: float = setting(
         "seconds",
         0.0,
-        "time for the whole job, all its attempts and the wait included, before it ends with 244;"
-        " 0: for ever",
+        "time for the whole job, all its attempts and the wait included but no pause, before it ends"
+        " with 244; 0: for ever",
         roles=LAUNCHING,
         least=0,
         most=31_536_000,

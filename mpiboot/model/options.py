@@ -20,6 +20,7 @@ DEFAULT_CONFIG = "/etc/mpiboot/config.yaml"
 CONFIG_VARIABLE = "MPIBOOT_CONFIG"
 # Not settings: the entry script's parcel for variables that would break the agent's interpreter.
 PARCEL = "MPIBOOT_JOB_"
+YES_OR_NO = argparse.BooleanOptionalAction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,11 @@ def parser(prog: str, role: str, description: str) -> argparse.ArgumentParser:
             case _:
                 made.add_argument(*flags, help=note, **common)
     return made
+
+
+def bare_parser(prog: str, description: str) -> argparse.ArgumentParser:
+    """Build the parser of a command that takes no settings as flags."""
+    return _Parser(prog=prog, description=description, allow_abbrev=False)
 
 
 def split_command(argv: Sequence[str]) -> tuple[list[str], list[str] | None]:

@@ -15,6 +15,7 @@ class Stage(str, enum.Enum):
     LAUNCHING = "launching"
     RUNNING = "running"
     READY = "ready"
+    IDLE = "idle"
     PAUSED = "paused"
     RESUMING = "resuming"
     ENDING = "ending"

@@ -106,7 +106,7 @@ def _running(now: Moment, before: Condition | None) -> _Verdict:
         if now.silent:
             return Truth.UNKNOWN, "Silent", "nobody on whom the job runs answers"
         return Truth.TRUE, "Running" if now.stage is Stage.RUNNING else "Ready", ""
-    if now.stage in (Stage.PAUSED, Stage.RESUMING):
+    if now.stage in (Stage.IDLE, Stage.PAUSED, Stage.RESUMING):
         return Truth.FALSE, now.stage.value.capitalize(), ""
     return Truth.FALSE, "NotStarted", ""
 

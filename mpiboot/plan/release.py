@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from mpiboot.errors import ExitCode
@@ -15,11 +16,13 @@ class Over:
         code: exit code of the job.
         final: whether no further attempt will come.
         ran: whether ranks were started.
+        stay: whether to wait for a next launcher without end.
     """
 
     code: int
     final: bool
     ran: bool
+    stay: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """How patient the worker is, in seconds."""
+    """How patient the worker is, in seconds; infinite: for ever."""
 
     first_contact_s: float
     retry_grace_s: float
@@ -78,6 +81,8 @@ def decide(seen: Seen, terms: Terms, now: float) -> Stay | Exit:
     if seen.over is not None and seen.over.final:
         return _final(seen.over)
     if seen.leases or seen.sessions:
+        return Stay(until=None)
+    if seen.over is not None and seen.over.stay:
         return Stay(until=None)
     if seen.unheld_since is not None:
         return _unheld(seen, seen.unheld_since, terms, now)
@@ -120,4 +125,6 @@ def _final(over: Over) -> Exit:
 
 
 def _at(time: float, now: float, then: Exit) -> Stay | Exit:
-    return then if now >= time else Stay(until=time)
+    if now >= time:
+        return then
+    return Stay(until=time if time < math.inf else None)

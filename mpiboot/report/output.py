@@ -28,6 +28,7 @@ class Output:
         directory: where each rank's output goes beside the screen; empty: nowhere.
         log: gets what the screen gets; None: nothing does.
         on_mark: is told, where a rank asks for it, how many of its pieces have come.
+        append: whether the files go on: an earlier attempt has begun them.
 
     Raises:
         ConfigError: the directory cannot be written.
@@ -42,6 +43,7 @@ class Output:
         directory: str,
         log: Sink | None,
         on_mark: Callable[[int, int], None],
+        append: bool = False,
     ) -> None:
         self._frames = Frames(nonce)
         self._order = Order()
@@ -51,6 +53,7 @@ class Output:
         self._directory = Path(directory) if directory else None
         self._log = log
         self._on_mark = on_mark
+        self._append = append
         self._files: OrderedDict[Path, IO[bytes]] = OrderedDict()
         self._begun: set[Path] = set()
         if self._directory is not None:
@@ -119,7 +122,7 @@ class Output:
         path = directory / f"rank.{piece.rank}.{_SUFFIXES[piece.stream]}"
         with contextlib.suppress(OSError):
             if path not in self._files:
-                mode = "ab" if path in self._begun else "wb"
+                mode = "ab" if self._append or path in self._begun else "wb"
                 self._begun.add(path)
                 self._files[path] = path.open(mode, buffering=0)
                 if len(self._files) > _OPEN:

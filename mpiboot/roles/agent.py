@@ -70,6 +70,7 @@ class Agent:
         self.details: Callable[[], dict[str, object]] = dict
         self.not_ready: Callable[[], str] = lambda: "starting"
         self.families: Callable[[], Sequence[metrics.Family]] = tuple
+        self.at_end: Callable[[Outcome], Awaitable[Outcome]] = _as_it_is
         self.restarts: Callable[[], int] = lambda: 0
         self.tasks: Callable[[], Sequence[Task]] = lambda: (
             reporting.own_task(role, self.timeline, self._outcome, self.restarts()),
@@ -203,6 +204,11 @@ class Agent:
         return Reply(status=200, body=text, content_type=metrics.CONTENT_TYPE)
 
 
+async def _as_it_is(outcome: Outcome) -> Outcome:
+    """Change nothing."""
+    return outcome
+
+
 def run(agent_of: Callable[[], Agent], work: Callable[[Agent], Awaitable[Outcome]]) -> int:
     """Run one role to its end and return the exit code of the process.
 
@@ -223,6 +229,10 @@ async def _run(agent_of: Callable[[], Agent], work: Callable[[Agent], Awaitable[
         outcome = verdict.of_error(fault)
         if outcome.code == ExitCode.INTERNAL:
             logger.error("internal fault", exc_info=fault)
+    try:
+        outcome = await agent.at_end(outcome)
+    except Exception as fault:  # noqa: BLE001 - as above; the outcome stands
+        logger.error("internal fault", exc_info=fault)
     for line in lastwords.recalled(outcome):
         logger.error("%s", line)
     level = logger.info if outcome.code == 0 else logger.error

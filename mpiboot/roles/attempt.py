@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mpiboot.errors import ExitCode, LaunchFailedError, NotReadyError
-from mpiboot.link import client
+from mpiboot.link import client, messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.hosts import Source
-from mpiboot.model.outcome import Outcome, Stage
+from mpiboot.model.outcome import Fault, Outcome, Stage
 from mpiboot.plan import (
     discovery,
     gather,
@@ -31,6 +31,7 @@ from mpiboot.plan.gather import Decision, Verb
 from mpiboot.plan.identity import Own
 from mpiboot.plan.launch import Ground, LaunchPlan
 from mpiboot.plan.layout import Layout
+from mpiboot.plan.modes import Purpose
 from mpiboot.plan.release import Over
 from mpiboot.report.progress import Bar
 from mpiboot.roles import describing, elastic, gathering, goodbye, ground, installation
@@ -63,6 +64,7 @@ class Attempt:
         view: what the outside sees.
         claimant: this launcher, as workers know it.
         tell_own: sends a message to the ranks of this very container.
+        purpose: what it is for.
     """
 
     def __init__(
@@ -71,12 +73,14 @@ class Attempt:
         view: LauncherView,
         claimant: Claimant,
         tell_own: Callable[[Message], None],
+        purpose: Purpose,
     ) -> None:
         self._agent = agent
         self._settings = agent.settings
         self._view = view
         self._claimant = claimant
         self._tell_own = tell_own
+        self._purpose = purpose
         self._gathering: Gathering | None = None
         self._watch: Watch | None = None
         self._discovery: Discovery | None = None
@@ -110,9 +114,8 @@ class Attempt:
         if self._watch is not None and here:
             self._watch.hear(here[0], message)
 
-    async def release(self, outcome: Outcome, *, final: bool) -> None:
-        """Tell every worker that holds a lease how it ended."""
-        over = Over(code=outcome.code, final=final, ran=outcome.ran)
+    async def release(self, over: Over) -> None:
+        """Tell every worker how it ended, and let go of it."""
         if self._gathering is not None:
             await self._gathering.stop()
             unheld = goodbye.visit(over, self._gathering.unheld, self._gathering.again)
@@ -120,12 +123,18 @@ class Attempt:
             if untold:
                 logger.warning("%s could not be told of the end", parties.listed(untold))
 
+    async def keep(self, over: Over) -> None:
+        """Tell every worker that it has ended, and hold on to the leases."""
+        if self._gathering is not None:
+            await self._gathering.stop()
+        await goodbye.tell(over, self.leases)
+        for lease in self.leases:
+            lease.send(Message(kind=messages.PHASE, body={"stage": "paused"}))
+
     async def _run(self) -> Outcome:
         agent = self._agent
         source = ground.find_source(self._settings, agent.env)
-        installed = asyncio.ensure_future(
-            installation.find(self._settings, agent.job_env, agent.children, self._view.command)
-        )
+        installed = asyncio.ensure_future(self._find_installed())
         # A fault that ends the run earlier must not leave this one's to the garbage collector.
         installed.add_done_callback(lambda task: task.cancelled() or task.exception())
         loop = asyncio.get_running_loop()
@@ -133,19 +142,34 @@ class Attempt:
         origin = keys.find(self._settings, agent.env)
         material = await loop.run_in_executor(None, keymaking.prepare, origin, agent.directory)
         own = await loop.run_in_executor(None, ground.own, agent.job_env)
-        agent.enter(Stage.WAITING)
+        self._enter(Stage.WAITING)
         decision = await self._gather(source, material, own, installed)
         if decision is None:
             return agent.stopped_while("waiting for workers")
         if decision.verb is Verb.FAIL:
             raise self._not_ready(decision)
-        agent.enter(Stage.LAUNCHING)
+        self._enter(Stage.LAUNCHING)
         if not await agent.unless_stopped(installed):
             return agent.stopped_while("launching")
         if any(one.here for one in decision.chosen):
             own = await self._describe_here(own)
         plan, arranged = self._plan(decision, material, own, installed.result())
+        if self._purpose.rehearsal:
+            logger.info("%s", plan.text().rstrip("\n"))
+            return Outcome(code=0, fault=Fault.NONE, message="everything is prepared")
         return await self._launch(plan, arranged, installed.result(), decision)
+
+    def _enter(self, stage: Stage) -> None:
+        """Enter a stage before the job runs; after a pause that is all one."""
+        self._agent.enter(Stage.RESUMING if self._purpose.resuming else stage)
+
+    async def _find_installed(self) -> Installation:
+        if self._purpose.fault is not None:
+            raise self._purpose.fault
+        agent = self._agent
+        return await installation.find(
+            self._settings, agent.job_env, agent.children, self._view.command
+        )
 
     async def _gather(
         self,

@@ -72,6 +72,8 @@ class Forewarning:
         clock = asyncio.get_running_loop().time
         begun = clock()
         while clock() < begun + grace_s and self._mpirun.running and not ended():
+            if ladder is None and self._agent.stopped.is_set():
+                ladder = self._agent.ladder  # a stop has come on top
             if ladder is not None and ladder.left_s < _RESERVE_S:
                 break
             if self._nobody:

@@ -19,13 +19,18 @@ _VISITS_S, _VISIT_S = 5.0, 0.25
 
 async def say(over: Over, leases: Collection[Lease]) -> None:
     """Send the end of the attempt over every lease that has an agent behind it, then close all."""
+    await tell(over, leases)
+    for lease in leases:
+        lease.close()
+
+
+async def tell(over: Over, leases: Collection[Lease]) -> None:
+    """Send the end of the attempt, and wait a moment for the answers; the leases stay open."""
     answers = [_one(over, lease) for lease in leases if not lease.plain]
     if answers:
         _, silent = await asyncio.wait(answers, timeout=_ANSWER_S)
         for answer in silent:
             answer.cancel()
-    for lease in leases:
-        lease.close()
 
 
 async def visit(

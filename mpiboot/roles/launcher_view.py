@@ -101,9 +101,9 @@ class LauncherView:
         return sum(one.kind is kind for one in self.attempts)
 
     def not_ready(self) -> str:
-        """Tell why the launcher is not ready: it is only while the job runs."""
+        """Tell why the launcher is not ready: it is only while the job runs, or could be started."""
         stage = self.timeline.stage
-        return "" if stage is Stage.RUNNING else stage.value
+        return "" if stage in (Stage.RUNNING, Stage.IDLE) else stage.value
 
     def silent(self) -> bool:
         """Tell whether no worker of the job answers any more."""

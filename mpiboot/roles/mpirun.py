@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mpiboot.errors import ConfigError
+from mpiboot.model.outcome import Stage
 from mpiboot.plan.launch import LaunchPlan
 from mpiboot.report.kept import Written
 from mpiboot.report.output import Output
@@ -99,6 +100,7 @@ class Mpirun:
         wrapper, settings = self._plan.wrapper, self._agent.settings
         if wrapper is None or not wrapper.nonce:
             return None
+        runs = sum(step.stage is Stage.RUNNING for step in self._agent.timeline.steps)
         return Output(
             wrapper.nonce,
             tag=settings.tag_output,
@@ -106,6 +108,7 @@ class Mpirun:
             directory=settings.output_dir,
             log=self._log,
             on_mark=self._on_shown,
+            append=runs > 1,
         )
 
     def _open_log(self) -> Written | None:

@@ -100,20 +100,32 @@ class Reporting:
             status.write_status(Path(chosen) if chosen else directory / "status.json", document)
 
     def _document(self) -> dict[str, object]:
+        standing = self._advance()
         return status.document(
-            self._role, self._timeline, self._standing(), self._source.details(), self.outcome
+            self._role, self._timeline, standing, self._source.details(), self.outcome
         )
 
-    def _standing(self) -> status.Standing:
+    def foreseen(self, outcome: Outcome | None) -> dict[str, object]:
+        """Return the status as it would be with that outcome; nothing of it is kept."""
+        return status.document(
+            self._role, self._timeline, self._standing(outcome), self._source.details(), outcome
+        )
+
+    def _advance(self) -> status.Standing:
+        standing = self._standing(self.outcome)
+        self._conditions = tuple(standing.conditions)
+        return standing
+
+    def _standing(self, outcome: Outcome | None) -> status.Standing:
         stage, silent, tasks = self._timeline.stage, self._source.silent(), self._source.tasks()
-        now = Moment(stage=stage, outcome=self.outcome, silent=silent, tasks=tasks)
-        self._conditions = conditions.advance(self._conditions, now, wall_clock())
-        phase = phase_of(stage, self.outcome, silent=silent)
-        return status.Standing(phase=phase, conditions=self._conditions, tasks=tasks)
+        now = Moment(stage=stage, outcome=outcome, silent=silent, tasks=tasks)
+        known = conditions.advance(self._conditions, now, wall_clock())
+        phase = phase_of(stage, outcome, silent=silent)
+        return status.Standing(phase=phase, conditions=known, tasks=tasks)
 
     def metrics(self) -> str:
         """Return the metrics of now as text."""
-        standing = self._standing()
+        standing = self._advance()
         common = gauging.common(
             self._role, self._timeline, standing.phase, standing.conditions, self.outcome
         )

@@ -262,7 +262,9 @@ class Watch:
         if self._warned_s is not None:  # an mpirun that is ending by itself may crash of a signal
             await asyncio.wait({child.ended}, timeout=_OWN_END_S)
         if child.running:
-            ladder = ladder or Ladder(_TAKE_DOWN_S)
+            if ladder is None:
+                stopped = self._agent.stopped.is_set()
+                ladder = self._agent.ladder if stopped else Ladder(_TAKE_DOWN_S)
             number = order.signal if order.cause is Cause.SIGNAL else signal.SIGTERM
             await ladder.stop(child, number)
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mpiboot.errors import ExitCode
-from mpiboot.link import messages
+from mpiboot.link import control, messages
 from mpiboot.link.messages import Message
 from mpiboot.link.server import Callbacks, Lease, LinkServer
 from mpiboot.log import logger
 from mpiboot.model.outcome import Failure, Fault, Outcome, Stage
 from mpiboot.mpi import DIALECTS
-from mpiboot.plan import release, verdict
+from mpiboot.plan import modes, release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import catalogue, metrics
-from mpiboot.roles import calling, ranksignals, stalling, witness
+from mpiboot.roles import beside, calling, hooks, ranksignals, stalling, witness
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.clearing import Clearing
 from mpiboot.roles.fence import Fence
@@ -45,9 +46,10 @@ class Worker:
         self._settings = agent.settings
         self._loop = asyncio.get_running_loop()
         self._seen = release.Seen(ready_at=self._loop.time())
+        patient = agent.settings.debug
         self._terms = release.Terms(
-            first_contact_s=agent.settings.first_contact_s,
-            retry_grace_s=agent.settings.retry_grace_s,
+            first_contact_s=math.inf if patient else agent.settings.first_contact_s,
+            retry_grace_s=math.inf if patient else agent.settings.retry_grace_s,
         )
         self._oom = Oom()
         self._not_ready = "starting"
@@ -72,6 +74,7 @@ class Worker:
                 on_close=self._closed,
                 on_probe=lambda what: self._not_ready if what == "ready" else "",
                 on_rank=self._rank_reports,
+                on_control=control.refuse_all,
                 beat=witness.beat,
             ),
             beat_s=agent.settings.heartbeat_s,
@@ -99,11 +102,14 @@ class Worker:
         await self._link.start(self._agent.directory / SOCKET)
         self._not_ready = "no login to this container's sshd has worked yet"
         self._agent.report()
+        modes.words_of(self._settings.debug_command, "--debug-command")
+        await hooks.before(self._agent)
         await self._service.start()
         self._seen = replace(self._seen, ready_at=self._loop.time())
         self._be_ready()
         self._agent.enter(Stage.READY)
         self._follow()
+        beside.start(self._agent)
 
     def _be_ready(self) -> None:
         self._not_ready = ""
@@ -221,6 +227,7 @@ class Worker:
             over = messages.read_over(message)
             if over is not None:
                 self._seen = replace(self._seen, over=over)
+                lease.over = True
                 lease.send(Message(kind=messages.BYE))
                 if not over.final:
                     self._fence.over(lease)
@@ -275,9 +282,9 @@ class Worker:
             self._seen = replace(self._seen, silent_since=None, quiet_since=None, unheld_since=now)
             self._agent.changed.set()
             return
-        if self._seen.over is None and not self._not_ready:
+        if not lease.over and not self._not_ready:
             logger.warning("the lease of launcher %s is lost: %s", lease.launcher, reason)
-        if self._seen.over is None:
+        if not lease.over:
             self._fence.lost(lease)
         if not self._link.leases and (self._seen.over is None or not self._seen.over.final):
             self._running = False

@@ -149,7 +149,7 @@ def _until_up(launcher: Agent) -> None:
 
 
 def _assert_said(launcher: Agent, word: bytes, count: int) -> None:
-    assert launcher.out.splitlines().count(word) == count
+    assert launcher.out.count(word) == count  # an MPI may put what two ranks write on one line
 
 
 QUIET = "import time; time.sleep(12)"

@@ -32,17 +32,8 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     """All commands are on one page."""
     code, out, _ = said(capsys, "--help")
     assert code == 0
-    for command in (
-        "worker",
-        "launcher",
-        "plan",
-        "local",
-        "probe",
-        "config",
-        "keygen",
-        "schema",
-        "version",
-    ):
+    commands = ("worker", "launcher", "plan", "local", "probe", "run", "pause", "resume")
+    for command in (*commands, "config", "keygen", "schema", "version"):
         assert f"mpiboot {command}" in out
 
 

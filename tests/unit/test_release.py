@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from hypothesis import given
@@ -100,3 +101,23 @@ def test_no_state_without_an_exit(
     if isinstance(decision, Stay):
         assert decision.until is not None
         assert isinstance(release.decide(seen, TERMS, decision.until), Exit)
+
+
+def test_a_worker_that_is_told_to_stay_stays_until_a_launcher_says_otherwise() -> None:
+    """Neither the retry grace nor the first contact counts then."""
+    over = Over(code=1, final=False, ran=True, stay=True)
+    seen = Seen(ready_at=0, silent_since=50, over=over)
+    assert release.decide(seen, TERMS, 1e9) == Stay(until=None)
+
+
+def test_a_worker_without_deadlines_leaves_with_the_job_only() -> None:
+    """In debug mode neither silence nor a lost launcher ends it."""
+    forever = Terms(first_contact_s=math.inf, retry_grace_s=math.inf)
+    for seen in (
+        Seen(ready_at=0),
+        Seen(ready_at=0, silent_since=5),
+        Seen(ready_at=0, quiet_since=5),
+    ):
+        assert release.decide(seen, forever, 1e9) == Stay(until=None)
+    over = Over(code=3, final=True, ran=True)
+    assert isinstance(release.decide(Seen(ready_at=0, over=over), forever, 1), Exit)
