@@ -290,6 +290,7 @@ class Attempt:
         self._watch = Watch(
             self.halting, chosen, arranged, plan, self._tell_own, counts=self._view.counts
         )
+        self._view.book = self._watch.book
         if self._gathering is not None and self._discovery is not None:
             elastic.begin(
                 self._gathering, self._discovery, self._watch, decision.chosen, self._access

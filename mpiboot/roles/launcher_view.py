@@ -17,6 +17,7 @@ from mpiboot.plan.launch import LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.loss import Kind as LossKind
 from mpiboot.plan.loss import Loss
+from mpiboot.plan.ranks import Book
 from mpiboot.plan.retry import Kind
 from mpiboot.report.timeline import Timeline, wall_clock
 from mpiboot.roles.gathering import Gathering
@@ -74,6 +75,7 @@ class LauncherView:
         outcome: how it ended, once it has.
         counts: what is counted.
         attempts: all attempts so far.
+        book: of the last attempt's ranks, once mpirun runs.
     """
 
     command: Sequence[str]
@@ -84,10 +86,12 @@ class LauncherView:
     outcome: Outcome | None = field(default=None)
     counts: Counts = field(default_factory=Counts)
     attempts: list[Attempt] = field(default_factory=list)
+    book: Book | None = field(default=None)
 
     def begin(self, kind: Kind) -> None:
         """Note that an attempt begins."""
         self.counts.renew()
+        self.book = None
         number = len(self.attempts) + 1
         self.attempts.append(Attempt(number=number, kind=kind, began=wall_clock()))
 
@@ -126,6 +130,7 @@ class LauncherView:
         return {
             "command": list(self.command),
             "expected": expected,
+            "ranks": self._ranks(),
             "hosts": [
                 {
                     "name": one.host.name,
@@ -142,6 +147,12 @@ class LauncherView:
             "launch_retries": self.attempts_of(Kind.LAUNCH_RETRY),
             "restarts": self.attempts_of(Kind.RESTART),
         }
+
+    def _ranks(self) -> dict[str, int] | None:
+        seen = self.book.ranks() if self.book is not None else None
+        if seen is None or not seen.np:
+            return None
+        return {"expected": seen.np, "started": len(seen.started), "ended": len(seen.ends)}
 
     def tasks(self) -> list[Task]:
         """Return the launcher and its workers as tasks of the job."""

@@ -24,6 +24,12 @@ def assert_up(launcher: Agent, ranks: int) -> None:
     assert launcher.out.count(b"up") == ranks, launcher.log
 
 
+def assert_reported(launcher: Agent, ranks: int) -> None:
+    """The launcher has heard that each rank has started."""
+    assert launcher.status["ranks"] is not None
+    assert launcher.status["ranks"]["started"] == ranks
+
+
 def running_job(agents: Agents, *job: str, workers: int = 2, **options: object) -> Agent:
     """Start workers and a job, and return the launcher when each rank runs."""
     agents.workers(workers)
@@ -134,10 +140,11 @@ def test_life_10_term_after_the_verdict_changes_nothing(
     go_on = tmp_path / "go-on"
     job = f"echo up; until test -e {go_on}; do sleep 0.02; done; exit {code}"
     (worker,) = agents.workers(1, "--heartbeat", "0.3")
-    launcher = agents.launcher("sh", "-c", job, options=QUICK)
+    launcher = agents.launcher("sh", "-c", job, options=(*QUICK, "--heartbeat", "0.3"))
     eventually(lambda: assert_up(launcher, 1), 20)
     # Stopped, the worker cannot answer the goodbye, so the launcher waits for it; and the worker
     # hears the last words only when the launcher has gone.
+    eventually(lambda: assert_reported(launcher, 1), 20)
     worker.pod.send(signal.SIGSTOP)
     go_on.touch()
     launcher.until_stage("ending")

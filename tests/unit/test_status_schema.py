@@ -77,6 +77,7 @@ def launcher_document(
     details = {
         "command": ["true"],
         "expected": None,
+        "ranks": {"expected": 2, "started": 1, "ended": 0},
         "hosts": [],
         "aggregate": aggregate(tasks, 3),
         "attempts": [
