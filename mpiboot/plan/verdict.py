@@ -145,13 +145,27 @@ def _merged(told: Sequence[Failure], seen: Ranks) -> list[Failure]:
     known.update(one.rank for one in reported)
     return [
         *aborts,
+        *_unheard(told, seen),
         *reported,
         *(
             one
             for one in told
             if not _is_abort(one) and (one.rank is None or one.rank not in known)
+            if one not in _unheard(told, seen)
         ),
     ]
+
+
+def _unheard(told: Sequence[Failure], seen: Ranks) -> list[Failure]:
+    """Name ranks that mpirun saw fail and whose report never came, where all others were only killed.
+
+    Who was killed by KILL or TERM was most likely killed for them.
+    """
+    killed = (signals.SIGKILL, signals.SIGTERM)
+    if not seen.failures or any(end.signal not in killed or end.oom for end in seen.failures):
+        return []
+    silent = set(seen.started) - {end.rank for end in seen.ends}
+    return [one for one in told if one.rank in silent and one.code and not _is_abort(one)]
 
 
 def _completed(abort: Failure, seen: Ranks) -> Failure:
@@ -240,6 +254,9 @@ def _code(base: Outcome, evidence: Evidence, dialect: Dialect) -> int:
     aborts = [one.code for one in base.failures if _is_abort(one) and one.code is not None]
     if aborts:
         return aborts[0] & 0xFF or translated
+    unheard = _unheard(base.failures, evidence.ranks)
+    if unheard:
+        return unheard[0].code or translated
     failed = evidence.ranks.failures
     return failed[0].status if failed else translated
 

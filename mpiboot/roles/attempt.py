@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from mpiboot.errors import ExitCode, LaunchFailedError, NotReadyError
@@ -19,34 +16,26 @@ from mpiboot.model.outcome import Fault, Outcome, Stage
 from mpiboot.plan import (
     discovery,
     gather,
-    holding,
-    launch,
-    layout,
-    owning,
     parties,
-    standins,
     verdict,
 )
 from mpiboot.plan.gather import Decision, Verb
 from mpiboot.plan.identity import Own
-from mpiboot.plan.launch import Ground, LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.modes import Purpose
 from mpiboot.plan.release import Over
 from mpiboot.report.progress import Bar
-from mpiboot.roles import describing, elastic, gathering, goodbye, ground, installation
-from mpiboot.roles.agent import SOCKET, Agent
-from mpiboot.roles.attempts import Approach
+from mpiboot.roles import approaching, elastic, goodbye, ground, installation
+from mpiboot.roles.agent import Agent
 from mpiboot.roles.claiming import Claimant
 from mpiboot.roles.discovery import Discovery
-from mpiboot.roles.elastic import Access
 from mpiboot.roles.gathering import Gathering
 from mpiboot.roles.halting import Halting
 from mpiboot.roles.installation import Installation
 from mpiboot.roles.launcher_view import LauncherView
-from mpiboot.roles.serving import default_port
+from mpiboot.roles.planning import Planned, Planning
 from mpiboot.roles.watching import Watch
-from mpiboot.runtime import files, keymaking, keys, openfiles, sshd
+from mpiboot.runtime import keymaking, keys
 from mpiboot.runtime.keys import KeyMaterial
 
 # A fault of our own is told at once, but workers that are ready are released first.
@@ -84,7 +73,6 @@ class Attempt:
         self._gathering: Gathering | None = None
         self._watch: Watch | None = None
         self._discovery: Discovery | None = None
-        self._access: Access | None = None
         self.halting = Halting(agent)
 
     @property
@@ -151,13 +139,13 @@ class Attempt:
         self._enter(Stage.LAUNCHING)
         if not await agent.unless_stopped(installed):
             return agent.stopped_while("launching")
-        if any(one.here for one in decision.chosen):
-            own = await self._describe_here(own)
-        plan, arranged = self._plan(decision, material, own, installed.result())
+        planning = Planning(agent, installed.result(), material, self._view.command)
+        planned = await planning.plan(decision, own, self._own_address())
+        self._view.layout, self._view.plan = planned.arranged, planned.plan
         if self._purpose.rehearsal:
-            logger.info("%s", plan.text().rstrip("\n"))
+            logger.info("%s", planned.plan.text().rstrip("\n"))
             return Outcome(code=0, fault=Fault.NONE, message="everything is prepared")
-        return await self._launch(plan, arranged, installed.result(), decision)
+        return await self._launch(planned, installed.result(), decision)
 
     def _enter(self, stage: Stage) -> None:
         """Enter a stage before the job runs; after a pause that is all one."""
@@ -180,26 +168,7 @@ class Attempt:
     ) -> Decision | None:
         """Wait for the workers; None when stopped meanwhile."""
         settings, agent = self._settings, self._agent
-        room = openfiles.room_for(holding.descriptors(settings.lease_limit))
-        approach = Approach(
-            login=client.Terms(
-                identity=material.identity,
-                host_publics=material.host_publics,
-                known_hosts=ground.known_hosts(settings, material),
-                hello=gathering.hello(self._claimant.launcher_id),
-                timeout_s=settings.attempt_timeout_s,
-                lost_s=settings.lease_timeout_s,
-            ),
-            user=settings.ssh_user or sshd.account(),
-            port=default_port(settings),
-            attempt_s=settings.attempt_timeout_s,
-            settle_s=settings.settle_s,
-            deadline_s=settings.wait_timeout_s,
-            strikes=settings.strikes,
-            quorum=settings.min_workers,
-            elastic=settings.elastic,
-            lease_limit=holding.bound(settings.lease_limit, room),
-        )
+        approach = approaching.approach(settings, material, self._claimant.launcher_id)
         self._gathering = Gathering(source, approach, own, Bar(settings.progress))
         self._view.gathering = self._gathering
         script = discovery.path(settings, str(agent.directory))
@@ -215,67 +184,15 @@ class Attempt:
         table = gather.table(seen, waited)
         return NotReadyError(f"{decision.reason}\n{table}" if seen else decision.reason)
 
-    def _plan(
-        self, decision: Decision, material: KeyMaterial, own: Own, installed: Installation
-    ) -> tuple[LaunchPlan, Layout]:
-        agent, settings = self._agent, self._settings
-        if not all(one.leased for one in decision.chosen):
-            # Who holds no lease hears no reports of ranks: they would seem not to have started.
-            settings = replace(settings, rank_wrapper=False)
-        arranged = layout.arrange(
-            decision.chosen, own_hostname=own.hostname, slots=settings.slots, np=settings.np,
-            oversubscribe=settings.oversubscribe,
-        )  # fmt: skip
-        self._view.layout = arranged
-        what = ground.collect(
-            settings, installed, material, directory=str(agent.directory), job_env=agent.job_env,
-            own_address=self._own_address(), own=own,
-        )  # fmt: skip
-        plan = launch.prepare(
-            settings, self._view.command, installed.dialect, what, look=installed.look,
-            layout=arranged,
-            facts=[own.facts if one.here else one.facts for one in decision.chosen],
-        )  # fmt: skip
-        if installed.own is not None:
-            plan = self._own_plan(plan, installed, what, arranged)
-            self._access = Access(self._settings, plan, installed, what, self._claimant)
-        self._view.plan = plan
-        for file in plan.files:
-            files.write(Path(file.path), file.text, mode=file.mode)
-        for note in plan.notes:
-            logger.debug("%s", note)
-        logger.debug("mpirun is called as: %s", shlex.join(plan.argv))
-        return plan, arranged
-
-    async def _describe_here(self, own: Own) -> Own:
-        """Learn of this container what workers tell of theirs: ranks will run here, too."""
-        agent = self._agent
-        facts = await describing.describe(
-            agent.children, agent.job_env,
-            session_env=agent.job_env, link=str(agent.directory / SOCKET),
-        )  # fmt: skip
-        return replace(own, facts=facts)
-
-    def _own_plan(
-        self, plan: LaunchPlan, installed: Installation, what: Ground, arranged: Layout
-    ) -> LaunchPlan:
-        """Plan for a command that starts mpirun itself."""
-        assert installed.own is not None  # noqa: S101 - the caller has looked
-        Path(standins.directory_of(what.directory)).mkdir(mode=0o700, exist_ok=True)
-        return owning.plan(
-            plan, installed.own, self._settings, installed.dialect, what,
-            layout=arranged, command=self._view.command, programs=installed.programs,
-        )  # fmt: skip
-
     def _own_address(self) -> str:
         """Return the address of this container that workers see; empty where all ranks run here."""
         leases = self._gathering.leases.values() if self._gathering else ()
         return next((lease.own_address for lease in leases if lease.own_address), "")
 
     async def _launch(
-        self, plan: LaunchPlan, arranged: Layout, installed: Installation, decision: Decision
+        self, planned: Planned, installed: Installation, decision: Decision
     ) -> Outcome:
-        agent = self._agent
+        agent, plan, arranged = self._agent, planned.plan, planned.arranged
         waited = self._gathering.waited_s if self._gathering else 0.0
         logger.info(
             "%s workers ready after %.1f s; %s", len(arranged.places), waited, plan.notes[0]
@@ -292,9 +209,8 @@ class Attempt:
         )
         self._view.book = self._watch.book
         if self._gathering is not None and self._discovery is not None:
-            elastic.begin(
-                self._gathering, self._discovery, self._watch, decision.chosen, self._access
-            )  # fmt: skip
+            access = planned.access(self._claimant) if planned.access is not None else None
+            elastic.begin(self._gathering, self._discovery, self._watch, decision.chosen, access)
         evidence = await self._watch.run()
         return verdict.judge(evidence, installed.dialect, arranged)
 

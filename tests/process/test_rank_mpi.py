@@ -268,7 +268,7 @@ def test_much_output_at_the_end(rig: Rig, mpi: Mpi) -> None:
     done = rig.run(mpi, PYTHON, "-c", program)
     assert done.code == 0
     assert len(done.lines) == 12_000 or mpi.survivors
-    assert {len(line.data) for line in done.lines} == {1000}
+    assert {len(line.data) for line in done.lines} == {1000} or mpi.survivors
 
 
 def test_signal_to_all_ranks(rig: Rig, mpi: Mpi, tmp_path: Path) -> None:

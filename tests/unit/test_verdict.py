@@ -212,6 +212,21 @@ def test_an_abort_is_placed_where_its_rank_runs() -> None:
     assert outcome.message == "rank 1 on w2 called MPI_Abort(5)"
 
 
+def test_a_rank_whose_report_never_came_is_first_where_the_others_were_only_killed() -> None:
+    """Its worker's agent was stopped; mpirun has seen its code, and has killed the other one for it."""
+    stderr = (
+        "mpirun detected that one or more processes exited with non-zero status, thus causing\n"
+        "the job to be terminated. The first process to do so was:\n\n"
+        "  Process name: [[40297,1],1]\n  Exit code:    7\n"
+    )
+    killed = End(rank=0, host="my_w_1", signal=9)
+    ranks = Ranks(np=2, started={0: "my_w_1", 1: "w2"}, ends=(killed,))
+    evidence = Evidence(code=7, halt=None, stderr=stderr, lost=(), leased=2, workers=2, ranks=ranks)
+    outcome = verdict.judge(evidence, openmpi4, LAYOUT)
+    assert (outcome.code, outcome.failures[0].rank) == (7, 1)
+    assert outcome.failures[1].rank == 0
+
+
 def test_a_full_disk_is_no_fault_of_the_agent() -> None:
     """One line that names the place, and the code of a configuration that cannot work."""
     outcome = verdict.of_error(OSError(errno.ENOSPC, "No space left on device", "/run/x"))

@@ -1,0 +1,45 @@
+"""How workers are approached, from the settings and the keys."""
+
+from __future__ import annotations
+
+from mpiboot.link import client
+from mpiboot.model.settings import Settings
+from mpiboot.plan import holding
+from mpiboot.roles import gathering, ground
+from mpiboot.roles.attempts import Approach
+from mpiboot.roles.serving import default_port
+from mpiboot.runtime import openfiles, sshd
+from mpiboot.runtime.keys import KeyMaterial
+
+
+def approach(settings: Settings, material: KeyMaterial, launcher_id: str) -> Approach:
+    """Say how to reach and log in to each worker.
+
+    Args:
+        settings: what the user chose.
+        material: the job's keys.
+        launcher_id: by which workers know this launcher.
+
+    Raises:
+        ConfigError: the user's known_hosts file cannot be read.
+    """
+    room = openfiles.room_for(holding.descriptors(settings.lease_limit))
+    return Approach(
+        login=client.Terms(
+            identity=material.identity,
+            host_publics=material.host_publics,
+            known_hosts=ground.known_hosts(settings, material),
+            hello=gathering.hello(launcher_id),
+            timeout_s=settings.attempt_timeout_s,
+            lost_s=settings.lease_timeout_s,
+        ),
+        user=settings.ssh_user or sshd.account(),
+        port=default_port(settings),
+        attempt_s=settings.attempt_timeout_s,
+        settle_s=settings.settle_s,
+        deadline_s=settings.wait_timeout_s,
+        strikes=settings.strikes,
+        quorum=settings.min_workers,
+        elastic=settings.elastic,
+        lease_limit=holding.bound(settings.lease_limit, room),
+    )
