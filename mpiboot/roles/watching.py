@@ -15,7 +15,7 @@ from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.plan import daemons, ranks
-from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost, Testimony
+from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.launch import LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.loss import How
@@ -25,6 +25,7 @@ from mpiboot.roles.forewarning import Forewarning
 from mpiboot.roles.halting import Halting
 from mpiboot.roles.launcher_view import Counts
 from mpiboot.roles.mpirun import Mpirun
+from mpiboot.roles.rollcall import RollCall
 from mpiboot.roles.stalling import Stalling
 from mpiboot.runtime.children import Child
 from mpiboot.runtime.ladder import Ladder
@@ -38,7 +39,6 @@ _OWN_END_S = 1.5
 _LINGER_S = 5.0
 # Reports of ranks take another way than mpirun's status, and may arrive later.
 _LAST_REPORTS_S = 1.0
-_TESTIMONY_S = 2.0
 
 
 class Watch:
@@ -75,8 +75,8 @@ class Watch:
         self._lost: dict[str, Lost] = {}
         self._left: list[Lost] = []
         self._explaining: dict[str, asyncio.Task[None]] = {}
-        self._testimony: dict[str, Testimony] = {}
         self._news = asyncio.Event()
+        self._roll_call = RollCall(agent.settings, counts, self._news)
         self._mpirun: Mpirun | None = None
         self._begun = 0.0
         self._too_late = False
@@ -97,9 +97,7 @@ class Watch:
         if message.kind == messages.CALL:
             self._calls.hear(host, message)
         elif message.kind == messages.WITNESS:
-            self._testimony[host] = messages.read_testimony(message)
-            self._counts.testified(host, self._testimony[host])
-            self._news.set()
+            self._roll_call.hear(host, message)
         elif message.kind == messages.NOTICE and message.text("event") == messages.STOPPING:
             number = messages.number(message.body, "signal", 64) or signal.SIGTERM
             logger.warning("%s was told to stop (%s)", host, signal.Signals(number).name)
@@ -133,33 +131,15 @@ class Watch:
         await self._until_ended(child)
         stalling.cancel()
         self._agent.target = None
-        await asyncio.gather(self._mpirun.finish(), self._roll_call(child.ended.result()))
-        return await self._last_reports(child.ended.result())
-
-    async def _roll_call(self, code: int) -> None:
-        """Ask every worker what it has seen; what its ranks reported comes before its answer."""
-        asked = {name: one for name, one in self._leases.items() if not one.plain}
-        for lease in asked.values():
-            lease.send(Message(kind=messages.WITNESS))
-        begun = self._loop.time()
-        while silent := {*asked} - {*self._testimony} - {*self._lost}:
-            left = begun + self._patience_s(code, silent) - self._loop.time()
-            if left <= 0:
-                break
-            self._news.clear()
-            with contextlib.suppress(asyncio.TimeoutError):
-                await within(left, self._news.wait())
+        code = child.ended.result()
+        success = code == 0 and self._halting.order is None
+        called = self._roll_call.call(
+            self._leases, self._lost, self.book.ranks(), success=success
+        )  # fmt: skip
+        await asyncio.gather(self._mpirun.finish(), called)
         if self._explaining:
             await asyncio.wait(self._explaining.values())
-
-    def _patience_s(self, code: int, silent: set[str]) -> float:
-        """Return how long to wait for these workers: a success that hangs on them, until they are lost."""
-        seen = self.book.ranks()
-        proven = seen.np and silent <= set(seen.started.values())
-        if code or proven or self._halting.order is not None:
-            return _TESTIMONY_S
-        settings = self._agent.settings
-        return settings.lease_timeout_s + 2 * settings.heartbeat_s
+        return await self._last_reports(code)
 
     async def _last_reports(self, code: int) -> Evidence:
         """Wait a moment for reports that may decide the verdict."""
@@ -194,7 +174,7 @@ class Watch:
             taken_down=self._taken_down,
             left=tuple(self._left),
             own=self._plan.own,
-            testimony=dict(self._testimony),
+            testimony=dict(self._roll_call.testimony),
             warned_s=self._warned_s,
         )
 
