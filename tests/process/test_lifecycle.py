@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,12 @@ def assert_reported(launcher: Agent, ranks: int) -> None:
     """The launcher has heard that each rank has started."""
     assert launcher.status["ranks"] is not None
     assert launcher.status["ranks"]["started"] == ranks
+
+
+def began(agent: Agent, stage: str) -> float:
+    """Return when a stage began, in seconds since the epoch."""
+    since = [step["since"] for step in agent.status["stages"] if step["stage"] == stage]
+    return datetime.fromisoformat(since[-1].replace("Z", "+00:00")).timestamp()
 
 
 def running_job(agents: Agents, *job: str, workers: int = 2, **options: object) -> Agent:
@@ -130,6 +137,29 @@ def test_life_05_workers_leave_with_failure(agents: Agents) -> None:
     agents.assert_global()
     assert time.monotonic() - begun < 15
     assert agents.codes() == {"w1": 0, "w2": 0, "launcher": 7}
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_life_05_workers_are_gone_two_seconds_after_mpirun(agents: Agents, code: int) -> None:
+    """Three jobs with that code; in the median one the last worker has ended within 2 s of mpirun.
+
+    The time runs from the launcher's last stage, which begins with the verdict, on one clock.
+    """
+    took = []
+    for number in (1, 2, 3):
+        for worker in ("a", "b"):
+            agents.worker(f"{worker}{number}")
+        launcher = agents.launcher(
+            "sh", "-c", f"exit {code}", hosts=f"a{number}:1,b{number}:1", name=f"launcher{number}",
+            options=QUICK,
+        )  # fmt: skip
+        assert launcher.wait(60) == code
+        workers = [agent for agent in agents.all if agent.name in (f"a{number}", f"b{number}")]
+        assert [worker.wait(30) for worker in workers] == [0, 0]
+        ended = max(began(worker, "ended") for worker in workers)
+        took.append(ended - began(launcher, "ending"))
+    assert sorted(took)[1] <= 2.0, took
+    agents.assert_global()
 
 
 @pytest.mark.parametrize("code", [0, 7])
