@@ -61,7 +61,7 @@ def warn(link: LinkServer, number: int, hold_s: float) -> int:
     # container no daemon is its parent.
     wrapped = [one.pid for one in link.wrappers if one.rank is not None and one.pid > 1]
     ranks = list(dict.fromkeys([*wrapped, *started_by_daemons()]))
-    logger.info("%s for %s ranks", signal.Signals(number).name, len(ranks))
+    logger.info("%s for the ranks here: %s", signal.Signals(number).name, len(ranks))
     processes.send_groups(ranks, number)
     return len(ranks)
 
