@@ -15,7 +15,8 @@ def _kill(rig: Rig) -> None:
 
 
 def _pause(rig: Rig) -> None:
-    docker("pause", rig.whole(rig.cell.on), check=True)
+    # runc now and then cannot freeze processes that are very busy, and says so.
+    eventually(lambda: docker("pause", rig.whole(rig.cell.on), check=True), 10)
 
 
 def _cut(rig: Rig) -> None:
