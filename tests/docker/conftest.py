@@ -64,10 +64,20 @@ class Project:
         self, *words: str, timeout: float = 120, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         files = ["-f", "docker-compose.test.yml", *self.extra]
-        return docker(
-            "compose", "-p", self.name, *files, *words, timeout=timeout,
-            env={**self.env, **(env or {})},
-        )  # fmt: skip
+        try:
+            return docker(
+                "compose", "-p", self.name, *files, *words, timeout=timeout,
+                env={**self.env, **(env or {})},
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            said = "\n".join([*map(self.logs, ("launcher", "worker")), *self._processes()])
+            raise AssertionError(f"{' '.join(words)}: not over in {timeout} s\n{said}") from None
+
+    def _processes(self) -> list[str]:
+        """Show what runs in the project's containers: where a job hangs, this tells who does."""
+        label = f"label=com.docker.compose.project={self.name}"
+        ids = docker("ps", "-q", "--filter", label).stdout.split()
+        return [docker("top", one, "-eo", "pid,ppid,stat,wchan:20,args").stdout for one in ids]
 
     def containers(self, service: str) -> list[dict[str, Any]]:
         """Inspect the containers of a service, ended ones too."""
