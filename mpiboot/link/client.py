@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 from mpiboot.link import messages, silence
 from mpiboot.link.messages import Message
 from mpiboot.model.facts import Facts
+from mpiboot.model.fields import whole
+from mpiboot.model.memory import Memory
 from mpiboot.plan.gather import Reach
 from mpiboot.plan.knownhosts import vouched
-from mpiboot.plan.loss import How, Memory
+from mpiboot.plan.loss import How
 from mpiboot.plan.sshconf import SUBSYSTEM
 
 if TYPE_CHECKING:
@@ -335,7 +337,7 @@ def _greet(transport: paramiko.Transport, channel: paramiko.Channel, terms: Term
                 return _broken(transport, f"{what}; use the same mpiboot on both sides", b"")
             if message is not None and message.kind == messages.FACTS:
                 lease = Lease(transport, channel, buffer)
-                lease.ticket = messages.number(message.body, "ticket", 1 << 53) or 0
+                lease.ticket = whole(message.body, "ticket", 1 << 53) or 0
                 return Login(reach=Reach.READY, facts=messages.read_facts(message), lease=lease)
 
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mpiboot.model.facts import Facts, from_json
+from mpiboot.model.fields import whole
+from mpiboot.model.memory import Memory
 from mpiboot.plan.evidence import Testimony
 from mpiboot.plan.fencing import Claim
-from mpiboot.plan.loss import Memory
 from mpiboot.plan.release import Over
 
 VERSION = 2
@@ -103,7 +104,7 @@ def claim_message(claim: Claim) -> Message:
 
 def read_claim(message: Message) -> Claim | None:
     """Unwrap a claim; None when it is none."""
-    generation, launcher_id = number(message.body, "generation", 1 << 53), message.text("id")
+    generation, launcher_id = whole(message.body, "generation", 1 << 53), message.text("id")
     if generation is None or not launcher_id:
         return None
     return Claim(generation=generation, launcher_id=launcher_id, name=message.text("name"))
@@ -111,7 +112,7 @@ def read_claim(message: Message) -> Claim | None:
 
 def memory_of(body: Mapping[str, object]) -> Memory:
     """Unwrap what a heartbeat says of its container's memory."""
-    used, limit, kills = (number(body, key, 1 << 60) or 0 for key in ("used", "limit", "kills"))
+    used, limit, kills = (whole(body, key, 1 << 60) for key in ("used", "limit", "kills"))
     return Memory(used_bytes=used, limit_bytes=limit, oom_kills=kills)
 
 
@@ -123,16 +124,8 @@ def testimony_message(said: Testimony) -> Message:
 def read_testimony(message: Message) -> Testimony:
     """Unwrap a testimony; what is wrong in it counts as not known."""
     names = ("peak_bytes", "limit_bytes", "sessions", "sshd_restarts")
-    known = {name: number(message.body, name, 1 << 60) or 0 for name in names}
-    return Testimony(oom_kills=number(message.body, "oom_kills", 1 << 60), **known)
-
-
-def number(body: Mapping[str, object], key: str, most: int) -> int | None:
-    """Return a field that is a whole number of 0 to `most`, else None."""
-    value = body.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        return None
-    return value
+    known = {name: whole(message.body, name, 1 << 60) or 0 for name in names}
+    return Testimony(oom_kills=whole(message.body, "oom_kills", 1 << 60), **known)
 
 
 def warned_message(ranks: int) -> Message:
@@ -152,10 +145,9 @@ def over_message(over: Over) -> Message:
 
 def read_over(message: Message) -> Over | None:
     """Unwrap the end of an attempt; None when a field is missing or of the wrong type."""
-    code, final, ran = (message.body.get(key) for key in ("code", "final", "ran"))
-    if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code <= 255:
-        return None
-    if not isinstance(final, bool) or not isinstance(ran, bool):
+    code = whole(message.body, "code", 255)
+    final, ran = message.body.get("final"), message.body.get("ran")
+    if code is None or not isinstance(final, bool) or not isinstance(ran, bool):
         return None
     return Over(code=code, final=final, ran=ran, stay=message.body.get("stay") is True)
 

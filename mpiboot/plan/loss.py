@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from mpiboot.model.memory import Memory
+
 # From this share of its limit on, memory is the likely reason for a sudden end.
 _FULL = 0.9
 
@@ -37,15 +39,6 @@ class Knock(str, enum.Enum):
     REFUSED = "refused"
     NOTHING = "nothing"
     NO_ROUTE = "no route"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Memory:
-    """A container's memory as its last heartbeat told it, in bytes; 0: not known."""
-
-    used_bytes: int = 0
-    limit_bytes: int = 0
-    oom_kills: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +78,9 @@ def explain(
     if knock is Knock.ACCEPTED:
         why = "its SSH session was killed, but the container still accepts logins"
         return Loss(kind=Kind.SSHD, why=why)
-    if memory.limit_bytes and memory.used_bytes >= _FULL * memory.limit_bytes:
-        share = f"{memory.used_bytes / memory.limit_bytes:.0%}"
-        why = f"its container is gone; its memory was at {share} of the limit just before"
+    share = (memory.used_bytes or 0) / memory.limit_bytes if memory.limit_bytes else 0.0
+    if share >= _FULL:
+        why = f"its container is gone; its memory was at {share:.0%} of the limit just before"
         return Loss(kind=Kind.OOM, why=why)
     if knock is Knock.REFUSED:
         return Loss(kind=Kind.SSHD, why="its sshd is gone: connections are refused")

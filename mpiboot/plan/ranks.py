@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mpiboot.model.fields import whole
 from mpiboot.plan import lastwords
 
 # A clock that is further off than this is not believed: then the order of arrival counts.
@@ -107,7 +108,7 @@ class Book:
             now: seconds on the clock that `advise` is asked with.
             wall: seconds since the epoch.
         """
-        rank = _integer(body, "rank", self.np - 1)
+        rank = whole(body, "rank", self.np - 1)
         if rank is None:
             return False
         if body.get("event") == "started":
@@ -137,14 +138,14 @@ class Book:
 
 
 def _end(rank: int, host: str, body: Mapping[str, object], wall: float) -> End:
-    at = (_integer(body, "time_ms", 1 << 50) or 0) / 1000
+    at = (whole(body, "time_ms", 1 << 50) or 0) / 1000
     why = body.get("why")
     detail = body.get("text")
-    signal = _integer(body, "signal", 64)
+    signal = whole(body, "signal", 64)
     return End(
         rank=rank,
         host=host,
-        code=None if signal is not None else _integer(body, "code", 255) or 0,
+        code=None if signal is not None else whole(body, "code", 255) or 0,
         signal=signal,
         why=why if isinstance(why, str) and why in _WHYS else "",
         detail="".join(c for c in detail[:300] if c.isprintable())
@@ -153,16 +154,9 @@ def _end(rank: int, host: str, body: Mapping[str, object], wall: float) -> End:
         at=at if abs(at - wall) < _SKEW_S else wall,
         stderr=lastwords.lines(body.get("stderr")),
         oom=body.get("oom") is True,
-        limit=_integer(body, "limit", _MOST_BYTES),
-        peak=_integer(body, "peak", _MOST_BYTES),
+        limit=whole(body, "limit", _MOST_BYTES),
+        peak=whole(body, "peak", _MOST_BYTES),
     )
-
-
-def _integer(body: Mapping[str, object], key: str, most: int) -> int | None:
-    value = body.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        return None
-    return value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
 
 from mpiboot.link import messages, server
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
-from mpiboot.runtime.within import within
+from mpiboot.runtime.within import came, within
 
 _CONNECT_S = 2.0
 _ANSWER_S = 3.0
@@ -45,8 +44,7 @@ class Calls:
             for lease in asked.values():
                 body = {"address": own_address, "port": port}
                 lease.send(Message(kind=messages.CALL, body=body))
-            with contextlib.suppress(asyncio.TimeoutError):
-                await within(_ANSWER_S, self._all.wait())
+            await came(self._all, _ANSWER_S)
         return {name: why for name, why in self._answers.items() if why}
 
 

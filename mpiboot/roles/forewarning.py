@@ -10,6 +10,7 @@ from mpiboot.link import messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
+from mpiboot.model.fields import whole
 from mpiboot.roles.agent import Agent
 from mpiboot.runtime.children import Child
 from mpiboot.runtime.ladder import Ladder
@@ -47,7 +48,7 @@ class Forewarning:
 
     def hear(self, message: Message) -> None:
         """Take the answer of a container: how many ranks it has signalled."""
-        self._answers.append(messages.number(message.body, "ranks", 1 << 31) or 0)
+        self._answers.append(whole(message.body, "ranks", 1 << 31) or 0)
 
     async def give(self, ended: Callable[[], bool], ladder: Ladder | None) -> float | None:
         """Send the signal and wait until the ranks have ended or their time is over.

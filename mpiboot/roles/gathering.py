@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +27,7 @@ from mpiboot.roles.attempts import (
 )
 from mpiboot.runtime import resolve
 from mpiboot.runtime.resolve import NoNameError
-from mpiboot.runtime.within import within
+from mpiboot.runtime.within import came
 
 _LINE_EVERY_S = 5.0
 # A login that is under way when the wait fails: its worker shall hear of it, too.
@@ -144,8 +143,7 @@ class Gathering:
         wait = max(0.0, until - self._loop.time())
         if self._bar.shown:
             wait = min(wait, 1.0)
-        with contextlib.suppress(asyncio.TimeoutError):
-            await within(wait, self._changed.wait())
+        await came(self._changed, wait)
 
     def _add(self, host: Host) -> None:
         self.seen[host.name] = Seen(host=host)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +26,7 @@ from mpiboot.roles.controlling import Control
 from mpiboot.roles.deadline import Deadline
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.oom import Oom
-from mpiboot.runtime.within import within
+from mpiboot.runtime.within import came
 
 _BEATS = 32  # at once: a beat costs a tenth of a millisecond, and the loop has other work
 
@@ -168,8 +167,7 @@ class Launcher:
                 self._go_on_with(())
             self._tally, kind = then.tally, then.kind
             await self._keep(outcome)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await within(then.pause_s, agent.stopped.wait())
+            await came(agent.stopped, then.pause_s)
             if agent.stopped.is_set():
                 return self._stopped_while("waiting to try again")
             await self._let_go(final=False)

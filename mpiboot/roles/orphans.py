@@ -9,6 +9,7 @@ from collections.abc import Callable
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
+from mpiboot.model.fields import whole
 from mpiboot.plan.daemons import Orphans
 from mpiboot.runtime import processes
 
@@ -32,8 +33,8 @@ class OrphanWatch:
 
     def hear(self, message: Message) -> None:
         """Take what a rank reports of itself."""
-        rank = messages.number(message.body, "rank", 1 << 31)
-        pid = messages.number(message.body, "pid", 1 << 31)
+        rank = whole(message.body, "rank", 1 << 31)
+        pid = whole(message.body, "pid", 1 << 31)
         if rank is None:
             return
         if message.text("event") == "started" and pid:

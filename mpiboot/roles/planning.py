@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mpiboot.log import logger
+from mpiboot.model.facts import Facts
+from mpiboot.model.settings import Settings
 from mpiboot.plan import launch, layout, owning, standins
 from mpiboot.plan.gather import Decision
 from mpiboot.plan.identity import Own
@@ -80,15 +82,12 @@ class Planning:
             settings, installed, self._material, directory=str(agent.directory),
             job_env=agent.job_env, own_address=own_address, own=own,
         )  # fmt: skip
-        plan = launch.prepare(
-            settings, self._command, installed.dialect, what, look=installed.look,
-            layout=arranged,
-            facts=[own.facts if one.here else one.facts for one in decision.chosen],
-        )  # fmt: skip
+        facts = [own.facts if one.here else one.facts for one in decision.chosen]
+        plan = call(settings, self._command, installed, what, arranged=arranged, facts=facts)
         access = None
         if installed.own is not None:
-            plan = owned = self._own_plan(plan, what, arranged)
-            access = lambda claimant: Access(agent.settings, owned, installed, what, claimant)  # noqa: E731
+            access = lambda claimant: Access(agent.settings, plan, installed, what, claimant)  # noqa: E731
+            Path(standins.directory_of(what.directory)).mkdir(mode=0o700, exist_ok=True)
         self._write(plan)
         return Planned(plan=plan, arranged=arranged, access=access)
 
@@ -108,12 +107,36 @@ class Planning:
         )  # fmt: skip
         return replace(own, facts=facts)
 
-    def _own_plan(self, plan: LaunchPlan, what: Ground, arranged: Layout) -> LaunchPlan:
-        """Plan for a command that starts mpirun itself."""
-        installed = self._installed
-        assert installed.own is not None  # noqa: S101 - the caller has looked
-        Path(standins.directory_of(what.directory)).mkdir(mode=0o700, exist_ok=True)
-        return owning.plan(
-            plan, installed.own, self._agent.settings, installed.dialect, what,
-            layout=arranged, command=self._command, programs=installed.programs,
-        )  # fmt: skip
+
+def call(
+    settings: Settings,
+    command: Sequence[str],
+    installed: Installation,
+    what: Ground,
+    *,
+    arranged: Layout,
+    facts: Sequence[Facts | None],
+) -> LaunchPlan:
+    """Plan the call of mpirun, or of the command where that calls mpirun itself.
+
+    Args:
+        settings: what the user chose.
+        command: the job.
+        installed: the MPI, and what the command is.
+        what: this container.
+        arranged: who runs what.
+        facts: what each of them has; None for a plain sshd.
+
+    Raises:
+        ConfigError: this MPI cannot bear a name, or cannot do what is wanted.
+    """
+    plan = launch.prepare(
+        settings, command, installed.dialect, what, look=installed.look, layout=arranged,
+        facts=facts,
+    )  # fmt: skip
+    if installed.own is None:
+        return plan
+    return owning.plan(
+        plan, installed.own, settings, installed.dialect, what,
+        layout=arranged, command=command, programs=installed.programs,
+    )  # fmt: skip

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from mpiboot.model.hosts import Enumerated, Host, Listed
 from mpiboot.model.settings import Settings
-from mpiboot.plan import launch, layout, owning
+from mpiboot.plan import layout
 from mpiboot.plan.gather import Reach, Seen
-from mpiboot.roles import ground, installation
+from mpiboot.roles import ground, installation, planning
 from mpiboot.roles.agent import job_environment
 from mpiboot.roles.serving import default_port
 from mpiboot.runtime import files, keys
@@ -57,20 +57,8 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
         own_address="192.0.2.255", own=replace(own, facts=there),
     )  # fmt: skip
     # Workers of one job are made of one image: what is here is presumed there.
-    plan = launch.prepare(
-        settings,
-        command,
-        installed.dialect,
-        what,
-        look=installed.look,
-        layout=place,
-        facts=[there] * len(seen),
-    )
-    if installed.own is not None:
-        plan = owning.plan(
-            plan, installed.own, settings, installed.dialect, what,
-            layout=place, command=command, programs=installed.programs,
-        )  # fmt: skip
+    facts = [there] * len(seen)
+    plan = planning.call(settings, command, installed, what, arranged=place, facts=facts)
     # Which networks pods have is not known before they are there.
     plan = replace(plan, notes=tuple(one for one in plan.notes if not one.startswith("network:")))
     lines = [

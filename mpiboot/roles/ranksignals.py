@@ -9,6 +9,7 @@ from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.link.server import LinkServer
 from mpiboot.log import logger
+from mpiboot.model.fields import whole
 from mpiboot.mpi import DIALECTS
 from mpiboot.runtime import processes
 
@@ -30,10 +31,10 @@ def obey(link: LinkServer, message: Message) -> int | None:
     if message.body.get("go") is True:
         release(link)
         return None
-    number = messages.number(message.body, "number", 64)
+    number = whole(message.body, "number", 64)
     if number not in _ALLOWED:
         return None
-    hold_ms = messages.number(message.body, "hold_ms", _LONGEST_MS)
+    hold_ms = whole(message.body, "hold_ms", _LONGEST_MS)
     return warn(link, number, (hold_ms or 0) / 1000)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
 
 from mpiboot.link import messages
@@ -13,7 +12,7 @@ from mpiboot.model.settings import Settings
 from mpiboot.plan.evidence import Lost, Testimony
 from mpiboot.plan.ranks import Ranks
 from mpiboot.roles.launcher_view import Counts
-from mpiboot.runtime.within import within
+from mpiboot.runtime.within import came
 
 _ANSWER_S = 2.0
 
@@ -64,8 +63,7 @@ class RollCall:
             if left <= 0:
                 return
             self._news.clear()
-            with contextlib.suppress(asyncio.TimeoutError):
-                await within(left, self._news.wait())
+            await came(self._news, left)
 
     def _patience_s(self, silent: set[str], ranks: Ranks) -> float:
         """Return how long to wait for these workers: a success that hangs on them, until they are lost."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping
 
 from mpiboot.link import messages
@@ -11,6 +10,7 @@ from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.link.server import LinkServer
 from mpiboot.log import logger
+from mpiboot.model.fields import whole
 from mpiboot.plan import stall
 from mpiboot.plan.evidence import Cause, Halt
 from mpiboot.plan.ranks import Book
@@ -18,7 +18,7 @@ from mpiboot.plan.stall import Stall
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.halting import Halting
 from mpiboot.runtime import stacks, usage
-from mpiboot.runtime.within import within
+from mpiboot.runtime.within import came
 
 _SHOWN = 16  # ranks whose stacks are shown
 _LINES = 400  # of one rank
@@ -83,14 +83,14 @@ class Stalling:
         """Take an answer; only of ranks that run where it comes from."""
         here = {rank for rank, place in self._running().items() if place == host}
         if message.kind == messages.STACKS:
-            rank, text = messages.number(message.body, "rank", 1 << 31), message.body.get("text")
+            rank, text = whole(message.body, "rank", 1 << 31), message.body.get("text")
             if rank is not None and rank in here and isinstance(text, str):
                 self._stacks[rank] = text
                 self._news.set()
             return
         cpu_ms = message.body.get("cpu_ms")
         if isinstance(cpu_ms, dict):
-            known = {rank: messages.number(cpu_ms, str(rank), 1 << 53) for rank in here}
+            known = {rank: whole(cpu_ms, str(rank), 1 << 53) for rank in here}
             used = {rank: value for rank, value in known.items() if value is not None}
             self._stall.hear(used, self._clock())
 
@@ -112,8 +112,7 @@ class Stalling:
         deadline = self._clock() + _ANSWERS_S
         while {*chosen} - {*self._stacks} and self._clock() < deadline:
             self._news.clear()
-            with contextlib.suppress(asyncio.TimeoutError):
-                await within(deadline - self._clock(), self._news.wait())
+            await came(self._news, deadline - self._clock())
         for rank in chosen:
             lines = self._stacks.get(rank, "its agent does not tell").splitlines()
             for line in lines[:_LINES]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from mpiboot.link import messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
+from mpiboot.model.fields import whole
 from mpiboot.plan import daemons, ranks
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.launch import LaunchPlan
@@ -29,7 +29,7 @@ from mpiboot.roles.rollcall import RollCall
 from mpiboot.roles.stalling import Stalling
 from mpiboot.runtime.children import Child
 from mpiboot.runtime.ladder import Ladder
-from mpiboot.runtime.within import within
+from mpiboot.runtime.within import came
 
 # mpirun names the daemon it lost within this time; then it is taken down.
 _OWN_WORDS_S = 3.0
@@ -99,7 +99,7 @@ class Watch:
         elif message.kind == messages.WITNESS:
             self._roll_call.hear(host, message)
         elif message.kind == messages.NOTICE and message.text("event") == messages.STOPPING:
-            number = messages.number(message.body, "signal", 64) or signal.SIGTERM
+            number = whole(message.body, "signal", 64) or signal.SIGTERM
             logger.warning("%s was told to stop (%s)", host, signal.Signals(number).name)
             self._halting.give(Halt(cause=Cause.PREEMPTED, signal=number, host=host))
         elif message.kind == messages.NOTICE and message.text("event") == messages.DAEMON:
@@ -149,8 +149,7 @@ class Watch:
             if self._loop.time() >= deadline:
                 break
             self._news.clear()
-            with contextlib.suppress(asyncio.TimeoutError):
-                await within(deadline - self._loop.time(), self._news.wait())
+            await came(self._news, deadline - self._loop.time())
             evidence = self._evidence(code)
         return evidence
 

@@ -16,7 +16,6 @@ from mpiboot.link.messages import Message
 from mpiboot.link.server import Callbacks, Lease, LinkServer
 from mpiboot.log import logger
 from mpiboot.model.outcome import Failure, Fault, Outcome, Stage
-from mpiboot.mpi import DIALECTS
 from mpiboot.plan import modes, release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import catalogue, metrics
@@ -30,12 +29,11 @@ from mpiboot.roles.orphans import OrphanWatch
 from mpiboot.roles.serving import Service, default_port
 from mpiboot.roles.witness import Witness
 from mpiboot.runtime import files, processes
-from mpiboot.runtime.within import within
+from mpiboot.runtime.within import came
 
 _SESSION_POLL_S = 1.0
 # What ranks have written to our socket is read before we testify.
 _REPORTS_S = 0.02
-_DAEMONS = frozenset(name for dialect in DIALECTS for name in dialect.DAEMONS)
 
 
 class Worker:
@@ -173,8 +171,7 @@ class Worker:
         if self._seen.sessions and not self._seen.leases:
             times.append(self._loop.time() + _SESSION_POLL_S)
         wait = max(0.01, min(times) - self._loop.time()) if times else None
-        with contextlib.suppress(asyncio.TimeoutError):
-            await within(wait, changed.wait())
+        await came(changed, wait)
         changed.clear()
 
     def _count_sessions(self) -> None:
@@ -184,7 +181,7 @@ class Worker:
         """
         if self._service.sshd is None or not self._contacted or self._seen.leases:
             return
-        open_now = self._service.sshd.sessions() + processes.adopted(_DAEMONS)
+        open_now = self._service.sshd.sessions() + processes.adopted(ranksignals.DAEMONS)
         # The session of a lease that was let go ends a moment after it, and is none of the job's.
         awaited = self._seen.unheld_since is not None and not self._job_came
         if not open_now and not awaited and (self._seen.sessions or self._seen.quiet_since is None):

@@ -107,6 +107,14 @@ def head(path: str, limit: int = 1 << 20) -> str | None:
         return None
 
 
+def kernel_text(path: str | Path) -> str:
+    """Read a file of /proc or /sys; empty when it cannot be read, as when its process has gone."""
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def read_text(path: str, limit: int = 16 * 1024 * 1024) -> str | None:
     """Read a text file; None when it cannot be read. Bytes that are not UTF-8 are replaced.
 

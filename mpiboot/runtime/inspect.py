@@ -18,6 +18,7 @@ from pathlib import Path
 from mpiboot import __version__
 from mpiboot.model.facts import Facts, Network
 from mpiboot.runtime import siblings
+from mpiboot.runtime.files import kernel_text
 
 _CGROUP = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60
@@ -98,12 +99,12 @@ def cpus() -> float:
 
 def _quota() -> float:
     """Return the CPU quota of the cgroup (v2, then v1); 0 when there is none."""
-    words = _read(_CGROUP / "cpu.max").split()
+    words = kernel_text(_CGROUP / "cpu.max").strip().split()
     if len(words) == 2 and words[0].isdigit():
         return int(words[0]) / int(words[1])
     for place in ("cpu", "cpu,cpuacct"):
-        quota = _read(_CGROUP / place / "cpu.cfs_quota_us")
-        period = _read(_CGROUP / place / "cpu.cfs_period_us")
+        quota = kernel_text(_CGROUP / place / "cpu.cfs_quota_us").strip()
+        period = kernel_text(_CGROUP / place / "cpu.cfs_period_us").strip()
         if quota.isdigit() and period.isdigit() and int(period):
             return int(quota) / int(period)
     return 0.0
@@ -127,7 +128,7 @@ def _memory() -> int:
 
     total = int(psutil.virtual_memory().total)
     for path in ("memory.max", "memory/memory.limit_in_bytes"):
-        text = _read(_CGROUP / path)
+        text = kernel_text(_CGROUP / path).strip()
         if text.isdigit() and int(text) < _UNLIMITED:
             return min(total, int(text))
     return total
@@ -144,13 +145,6 @@ def _shm() -> int:
 def _limit(which: int) -> int:
     soft = resource.getrlimit(which)[0]
     return -1 if soft == resource.RLIM_INFINITY else soft
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
 
 
 def find_program(name: str, env: Mapping[str, str]) -> str | None:

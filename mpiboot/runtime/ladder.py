@@ -56,29 +56,30 @@ class Ladder:
 
     async def sweep(self, spare: Collection[int] = ()) -> bool:
         """End every other process; tell whether KILL was needed."""
-        left = processes.others(spare)
-        if not left:
-            return False
-        processes.send(left, signal.SIGTERM)
-        # A stopped process acts on TERM only once it goes on.
-        processes.send(left, signal.SIGCONT)
-        if await self._until(lambda: not processes.others(spare)):
+        if await self._gone(lambda: processes.others(spare)):
             return False
         processes.kill_all(spare)
         return True
 
     async def end(self, alive: Callable[[], Collection[int]]) -> None:
         """End the processes that `alive` finds, and those that they make meanwhile."""
-        left = alive()
-        processes.send(left, signal.SIGTERM)
-        processes.send(left, signal.SIGCONT)
-        await self._until(lambda: not alive())
+        await self._gone(alive)
         for _ in range(_KILLS):
             left = alive()
             if not left:
                 return
             processes.send(left, signal.SIGKILL)
             await asyncio.sleep(_POLL_S)
+
+    async def _gone(self, alive: Callable[[], Collection[int]]) -> bool:
+        """Send TERM to what is alive; tell whether nothing is, within the deadline."""
+        left = alive()
+        if not left:
+            return True
+        processes.send(left, signal.SIGTERM)
+        # A stopped process acts on TERM only once it goes on.
+        processes.send(left, signal.SIGCONT)
+        return await self._until(lambda: not alive())
 
     async def _until(self, done: Callable[[], bool]) -> bool:
         while not done():

@@ -11,6 +11,7 @@ from pathlib import Path
 from mpiboot.errors import MpibootError
 from mpiboot.runtime import usage
 from mpiboot.runtime.children import Children
+from mpiboot.runtime.files import kernel_text
 
 LIMIT = 30_000  # characters: as a message with each of them escaped
 _PROCESSES = 8
@@ -58,8 +59,8 @@ async def _looked(pid: int, children: Children, env: Mapping[str, str], deadline
 
 def _words(pid: int) -> str:
     """Return the command line of a process, or its name in brackets."""
-    words = _text(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
-    return words[:200] or f"[{_text(f'/proc/{pid}/comm').strip()}]"
+    words = kernel_text(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
+    return words[:200] or f"[{kernel_text(f'/proc/{pid}/comm').strip()}]"
 
 
 def _of_kernel(pid: int) -> str:
@@ -75,21 +76,14 @@ def _of_kernel(pid: int) -> str:
 
 
 def _of_thread(place: str, thread: str) -> str:
-    state = _text(f"{place}/stat").rpartition(")")[2].split()[:1]
-    waits = _text(f"{place}/wchan").strip("\0\n 0")
-    call = _text(f"{place}/syscall").split()
+    state = kernel_text(f"{place}/stat").rpartition(")")[2].split()[:1]
+    waits = kernel_text(f"{place}/wchan").strip("\0\n 0")
+    call = kernel_text(f"{place}/syscall").split()
     facts = [
-        f"thread {thread} ({_text(f'{place}/comm').strip()})",
+        f"thread {thread} ({kernel_text(f'{place}/comm').strip()})",
         f"state {''.join(state) or '?'}",
     ]
     facts += [f"waits in {waits}"] if waits else []
     facts += [f"system call {call[0]}"] if call and call[0].isdigit() else []
-    stack = [line.strip() for line in _text(f"{place}/stack").splitlines()]
+    stack = [line.strip() for line in kernel_text(f"{place}/stack").splitlines()]
     return "\n".join([", ".join(facts), *(f"  {line}" for line in stack)])
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(errors="replace")
-    except OSError:
-        return ""

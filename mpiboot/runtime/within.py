@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+async def came(event: asyncio.Event, timeout_s: float | None) -> bool:
+    """Wait for an event; tell whether it came in time.
+
+    Args:
+        event: it is not cleared.
+        timeout_s: seconds; None for no bound.
+    """
+    with contextlib.suppress(asyncio.TimeoutError):
+        await within(timeout_s, event.wait())
+    return event.is_set()
 
 
 async def within(timeout_s: float | None, work: Awaitable[T]) -> T:

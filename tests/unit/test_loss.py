@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mpiboot.model.memory import Memory
 from mpiboot.plan import loss
-from mpiboot.plan.loss import How, Kind, Knock, Memory
+from mpiboot.plan.loss import How, Kind, Knock
 
 FULL = Memory(used_bytes=96, limit_bytes=100)
 
