@@ -16,7 +16,7 @@ DEV := .venv/.stamp-dev-$(HASH)
 
 # What a job needs on this machine: `mpiboot local` makes its pods of the machine's own programs.
 JOB := iproute2 openmpi-bin openssh-client openssh-server procps python3-mpi4py
-SCRIPTS := $(wildcard .ci/* entrypoints/* images/recipes/*)
+SCRIPTS := $(filter-out %.c,$(wildcard .ci/* entrypoints/* images/recipes/*))
 
 help: ## Show this list
 	awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -59,6 +59,15 @@ def test_a_job_over_two_containers(box: Box, stack: str) -> None:
     assert [box.wait("w1"), box.wait("w2")] == [0, 0]
 
 
+def test_mpich_4_0_always_ends(box: Box) -> None:
+    """Eighty jobs over two containers end: as Debian ships it, two or three of them would hang."""
+    workers(box, "mpich4.0")
+    job = f"timeout 20 mpiexec -np 2 python3 {SHARE}/allreduce.py >>/tmp/said || echo run $i"
+    loop = f"for i in $(seq 80); do {job}; done; grep -c sum=3 /tmp/said"
+    done = launch(box, "mpich4.0", "sh", "-c", loop, options=("--own-launcher",))
+    assert (done.returncode, done.stdout) == (0, "80\n"), done.stderr
+
+
 @pytest.mark.parametrize("stack", MPIS)
 def test_codes_mean_the_same(box: Box, stack: str) -> None:
     """A rank's code, MPI_Abort's, 128 + signal, 127 and 126, while another rank waits for it."""

@@ -100,15 +100,6 @@ def test_two_ranks_are_one_world(stack: str) -> None:
     assert "sum=3 expected=3 ranks=2 hosts=1" in said, said
 
 
-def test_mpich_4_0_always_ends() -> None:
-    """A hundred jobs end: as Debian ships it, MPI_Finalize hangs in about two of them."""
-    job = f"timeout 10 mpirun -np 2 python3 {PROGRAMS}/allreduce.py >/dev/null"
-
-    said = run(image("mpich4.0"), "sh", "-c", f"for i in $(seq 100); do {job} || echo $i; done")
-
-    assert said == ""
-
-
 @pytest.mark.parametrize("stack", TRAINING)
 def test_horovod_trains_over_mpi(stack: str) -> None:
     """Two ranks of Horovod, wired by MPI alone, end with the same weights and a small loss."""
