@@ -125,13 +125,14 @@ class LifeSettings(JobSettings):
         "path",
         "",
         "where the whole record of the run goes at its end, with the last output",
+        roles=ALL,
         metavar="FILE",
     )
     report_output_kb: int = setting(
         "int",
         64,
         "KiB of the job's last output that the record keeps",
-        roles=(LAUNCHER,),
+        roles=LAUNCHING,
         least=0,
         most=65536,
         metavar="N",
@@ -140,6 +141,7 @@ class LifeSettings(JobSettings):
         "path",
         "",
         "where the metrics go at the end, for the text-file collector of a node exporter",
+        roles=ALL,
         metavar="FILE",
     )
     pushgateway: str = setting(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mpiboot.model.lifesettings import LifeSettings
 from mpiboot.model.spec import ALL, LAUNCHER, LAUNCHING, WORKER, Spec, setting
+from mpiboot.model.termination import KUBERNETES_MESSAGE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +57,14 @@ class Settings(LifeSettings):
         "path",
         "",
         "where the status JSON goes; else status.json in the runtime directory",
+        roles=ALL,
         metavar="FILE",
     )
     termination_log: str = setting(
         "path",
-        "/dev/termination-log",
-        "where the compact outcome goes (4096 bytes at most); skipped when it cannot be written",
+        KUBERNETES_MESSAGE,
+        "where the compact outcome goes (4096 bytes at most); the default only where it exists",
+        roles=ALL,
         metavar="FILE",
     )
     stop_grace_s: float = setting(

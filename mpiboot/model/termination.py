@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from mpiboot.model.outcome import Failure, Outcome, first_rank
 
 TERMINATION_LIMIT = 4096
+# Where the kubelet mounts the file, unless the pod says otherwise.
+KUBERNETES_MESSAGE = "/dev/termination-log"
 
 # Bounds of the parts, in bytes as JSON has them. What comes first always fits with them; the rest
 # fills the room that is left.

@@ -11,7 +11,7 @@ from mpiboot import __version__
 from mpiboot.log import logger
 from mpiboot.model.outcome import Outcome, Phase
 from mpiboot.model.standing import Condition, Task
-from mpiboot.model.termination import termination_message
+from mpiboot.model.termination import KUBERNETES_MESSAGE, termination_message
 from mpiboot.report.timeline import Timeline
 from mpiboot.runtime import files
 
@@ -66,14 +66,13 @@ def write_status(path: Path, status: Mapping[str, object]) -> None:
 
 
 def write_termination(path: str, outcome: Outcome, role: str) -> None:
-    """Write the termination message where Kubernetes looks for it; skip it where it cannot be.
+    """Write the termination message, in place: what Kubernetes has there is a mount.
 
-    The file is a mount made by the kubelet: it is written in place and never created.
+    Where nobody named a file and there is no Kubernetes, there is none, and none is made.
     """
-    target = Path(path) if path else None
-    if target is None or not target.exists():
+    if not path or (path == KUBERNETES_MESSAGE and not Path(path).exists()):
         return
     try:
-        target.write_text(termination_message(outcome, role))
+        Path(path).write_text(termination_message(outcome, role))
     except OSError as fault:
-        logger.debug("cannot write %s: %s", path, fault.strerror)
+        logger.warning("cannot write the termination message %s: %s", path, fault.strerror)

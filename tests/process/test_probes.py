@@ -286,19 +286,21 @@ def succeed(agents: Agents, name: str, log: str, binds: tuple[Bind, ...] = ()) -
 
 
 def test_termination_log(agents: Agents, tmp_path: Path) -> None:
-    """It is written in place, as one line of JSON, where it exists; else it is left out."""
-    there, absent, locked = (tmp_path / name for name in ("there", "absent", "locked"))
+    """It is one line of JSON, written in place; only a file that was named is made."""
+    there, named, locked = (tmp_path / name for name in ("there", "named", "locked"))
     there.write_text("x" * 10_000)
     locked.write_text("as it was")
     file = there.stat().st_ino
     default = "/dev/termination-log"
     succeed(agents, "there", default, (Bind(source=str(there), target=default),))
-    succeed(agents, "absent", str(absent))
+    absent = succeed(agents, "absent", default).pod.root / default[1:]
+    succeed(agents, "named", str(named))
     succeed(agents, "locked", default, (Bind(source=str(locked), target=default, read_only=True),))
     told = json.loads(there.read_text())
     assert told["role"] == "launcher"
     assert (told["code"], told["fault"], told["message"]) == (0, "none", "the job succeeded")
     assert there.stat().st_ino == file
+    assert json.loads(named.read_text()) == told
     assert not absent.exists()
     assert locked.read_text() == "as it was"
     agents.assert_global()
