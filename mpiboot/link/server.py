@@ -94,6 +94,7 @@ class LinkServer:
     Attributes:
         leases: of launchers.
         wrappers: of ranks whose wrapper is there; their `rank` is None once the program has ended.
+        on_wrapper: is told of each further one.
     """
 
     def __init__(self, callbacks: Callbacks, *, beat_s: float, lost_s: float) -> None:
@@ -105,6 +106,7 @@ class LinkServer:
         self._directory = Path()
         self.leases: set[Lease] = set()
         self.wrappers: set[Lease] = set()
+        self.on_wrapper: Callable[[Lease], None] = lambda _lease: None
         self._ranks: dict[object, Lease] = {}
 
     def tell_rank(self, message: Message) -> None:
@@ -221,6 +223,7 @@ class LinkServer:
         if started:
             lease.said = Said(self._directory, message)
             self.wrappers.add(lease)
+            self.on_wrapper(lease)
         self._ranks[message.body.get("rank")] = lease
         self._on.on_rank(messages.rank_message(message.body))
 

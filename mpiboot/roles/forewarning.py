@@ -71,17 +71,16 @@ class Forewarning:
             settings.checkpoint_signal, grace_s,
         )  # fmt: skip
         clock = asyncio.get_running_loop().time
-        begun = clock()
+        begun, nobody = clock(), False
         while clock() < begun + grace_s and self._mpirun.running and not ended():
             if ladder is None and self._agent.stopped.is_set():
                 ladder = self._agent.ladder  # a stop has come on top
-            if ladder is not None and ladder.left_s < _RESERVE_S:
+            nobody = self._nobody
+            if nobody or (ladder is not None and ladder.left_s < _RESERVE_S):
                 break
-            if self._nobody:
-                return None
             await asyncio.sleep(_POLL_S)
         self._tell({"go": True})
-        return clock() - begun
+        return None if nobody else clock() - begun
 
     @property
     def _nobody(self) -> bool:

@@ -7,7 +7,7 @@ import time
 
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
-from mpiboot.link.server import LinkServer
+from mpiboot.link.server import Lease, LinkServer
 from mpiboot.log import logger
 from mpiboot.model.fields import whole
 from mpiboot.mpi import DIALECTS
@@ -55,9 +55,19 @@ def warn(link: LinkServer, number: int, hold_s: float) -> int:
     # The wrapper may read this only at its program's end; the monotonic clock is the machine's.
     until_ms = int((time.monotonic() + hold_s) * 1000)
     order = Message(kind=messages.RANK, body={"event": "hold", "until_ms": until_ms})
-    for wrapper in link.wrappers:
+
+    def tell(wrapper: Lease) -> None:
         wrapper.send(order)
         wrapper.flush()  # before the signal
+
+    def late(wrapper: Lease) -> None:
+        tell(wrapper)
+        processes.send_groups([wrapper.pid], number)
+
+    for wrapper in link.wrappers:
+        tell(wrapper)
+    # A rank that was just being started has not heard of it.
+    link.on_wrapper = late
     # A wrapper leads the group that its MPI has made for the rank; with an mpirun of this very
     # container no daemon is its parent.
     wrapped = [one.pid for one in link.wrappers if one.rank is not None and one.pid > 1]
@@ -69,6 +79,7 @@ def warn(link: LinkServer, number: int, hold_s: float) -> int:
 
 def release(link: LinkServer) -> None:
     """Let the wrappers of ranks that have ended go."""
+    link.on_wrapper = lambda _wrapper: None
     for wrapper in link.wrappers:
         wrapper.send(Message(kind=messages.RANK, body={"event": "go"}))
 

@@ -283,6 +283,7 @@ class Worker:
             logger.warning("the lease of launcher %s is lost: %s", lease.launcher, reason)
         if not lease.over:
             self._fence.lost(lease)
+            ranksignals.release(self._link)  # what it ordered is not for the ranks of the next one
         if not self._link.leases and (self._seen.over is None or not self._seen.over.final):
             self._running = False
             self._follow()

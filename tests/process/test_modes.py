@@ -152,6 +152,32 @@ def test_ranks_that_do_not_listen_are_stopped_all_the_same(agents: Agents) -> No
     agents.assert_global()
 
 
+def test_a_rank_that_starts_after_the_warning_hears_of_it(agents: Agents, tmp_path: Path) -> None:
+    """It ends at once, and not with the grace: what was being started had not heard the signal."""
+    agents.workers(2)
+    go = tmp_path / "go"
+    first = f"trap '' TERM; echo up; while [ ! -e {go} ]; do sleep 0.1; done; sleep 3"
+    (tmp_path / "first").write_text(first)
+    script = (
+        f"mpirun -H w1 -np 1 sh {tmp_path}/first & while [ ! -e {go} ]; do sleep 0.1; done;"
+        " mpirun -H w2 -np 1 sleep 1000; wait"
+    )
+    options = ("--own-launcher", "--checkpoint-grace", "300")
+    launcher = agents.launcher("sh", "-c", script, options=options)
+    until_said(launcher, "up", 1)
+    assert ask(launcher, "pause", "--no-wait").returncode == 0
+    eventually(lambda: _assert_said(agents.all[0], "SIGTERM for the ranks here: 1"), SLOW_S)
+    go.touch()
+    launcher.until_stage("paused", SLOW_S)
+    launcher.pod.send(signal.SIGTERM)
+    assert launcher.wait(SLOW_S) == 143
+    agents.assert_global()
+
+
+def _assert_said(agent: Agent, text: str) -> None:
+    assert text in agent.log
+
+
 def test_a_stop_during_a_pause_comes_first(agents: Agents) -> None:
     """TERM while ranks have time to save their work: 143, within the grace of the stop."""
     agents.workers(2)
