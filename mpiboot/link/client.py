@@ -18,6 +18,7 @@ from mpiboot.link.messages import Message
 from mpiboot.model.facts import Facts
 from mpiboot.model.fields import whole
 from mpiboot.model.memory import Memory
+from mpiboot.plan.clocks import Clock
 from mpiboot.plan.gather import Reach
 from mpiboot.plan.knownhosts import vouched
 from mpiboot.plan.loss import How
@@ -73,6 +74,7 @@ class Lease:
         peer: the worker's address and port.
         ticket: the number that we have drawn at this worker; 0: none.
         memory: what its last heartbeat said of its container's memory.
+        clock: of the worker's machine.
         notice: its own last word about why it ends the lease; empty: none.
     """
 
@@ -89,6 +91,7 @@ class Lease:
         self.peer = ("", 0)
         self.ticket = 0
         self.memory = Memory()
+        self.clock = Clock()
         self.notice = ""
 
     @property
@@ -178,6 +181,10 @@ class Lease:
                 self._take(message)
 
     def _take(self, message: Message) -> None:
+        sent_ms = whole(message.body, "time_ms", 1 << 50)
+        if sent_ms is not None:
+            wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
+            self.clock.hear(sent_ms / 1000, wall)
         if message.kind == messages.BEAT:
             self.memory = messages.memory_of(message.body)
         elif message.kind == messages.NOTICE and message.text("event") == messages.SUPERSEDED:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import struct
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -233,7 +234,8 @@ class LinkServer:
         self.wrappers.discard(lease)
         if lease.rank is not None and lease.said is not None:
             ended = {"rank": lease.rank.body.get("rank"), "event": "ended", "signal": 9}
-            self._on.on_rank(messages.rank_message({**ended, "stderr": lease.said.text()}))
+            told = {**ended, "stderr": lease.said.text(), "time_ms": _now_ms()}
+            self._on.on_rank(messages.rank_message(told))
         if lease.said is not None:
             lease.said.close()
 
@@ -252,7 +254,8 @@ class LinkServer:
     def _beat(self, lease: Lease) -> None:
         """Send a heartbeat, and come back for the next one."""
         if lease in self.leases:
-            lease.send(Message(kind=messages.BEAT, body=self._on.beat()))
+            body = {**self._on.beat(), "time_ms": _now_ms()}
+            lease.send(Message(kind=messages.BEAT, body=body))
             loop = asyncio.get_running_loop()
             lease.beat = loop.call_later(self._beat_s, self._beat, lease)
 
@@ -262,6 +265,10 @@ class LinkServer:
         if lease in self.leases:
             self.leases.discard(lease)
             self._on.on_close(lease, reason)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000  # for those who compare it with other machines' clocks
 
 
 def _peer(writer: asyncio.StreamWriter) -> int:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from mpiboot.model.fields import whole
 from mpiboot.plan import lastwords
+from mpiboot.plan.clocks import Clock
 
-# A clock that is further off than this is not believed: then the order of arrival counts.
-_SKEW_S = 0.5
 _MOST_BYTES = 1 << 60
 _WHYS = ("not found", "not executable", "no directory", "other mpi")
 
@@ -25,7 +24,7 @@ class End:
         signal: that signal.
         why: what went wrong before or instead of the program; empty when it ran.
         detail: more about that.
-        at: when, seconds since the epoch.
+        at: when, seconds since the epoch, by the launcher's clock.
         stderr: the last lines that it wrote there.
         oom: whether the kernel killed it for want of memory.
         limit: bytes that its container may use; None: not known, or as many as there are.
@@ -99,7 +98,9 @@ class Book:
         self._ends: dict[int, End] = {}
         self.changed_at = 0.0
 
-    def hear(self, host: str, body: Mapping[str, object], now: float, wall: float) -> bool:
+    def hear(
+        self, host: str, body: Mapping[str, object], now: float, wall: float, clock: Clock
+    ) -> bool:
         """Take a report from a host; tell whether it was one.
 
         Args:
@@ -107,6 +108,7 @@ class Book:
             body: of the message.
             now: seconds on the clock that `advise` is asked with.
             wall: seconds since the epoch.
+            clock: of that machine.
         """
         rank = whole(body, "rank", self.np - 1)
         if rank is None:
@@ -115,7 +117,7 @@ class Book:
             self._started.setdefault(rank, host)
         elif body.get("event") == "ended" and rank not in self._ends:
             self._started.setdefault(rank, host)
-            self._ends[rank] = _end(rank, host, body, wall)
+            self._ends[rank] = _end(rank, host, body, wall, clock)
         else:
             return False
         self.changed_at = now
@@ -137,8 +139,8 @@ class Book:
         return Ranks(np=self.np, started=dict(self._started), ends=tuple(ends))
 
 
-def _end(rank: int, host: str, body: Mapping[str, object], wall: float) -> End:
-    at = (whole(body, "time_ms", 1 << 50) or 0) / 1000
+def _end(rank: int, host: str, body: Mapping[str, object], wall: float, clock: Clock) -> End:
+    sent_ms = whole(body, "time_ms", 1 << 50)
     why = body.get("why")
     detail = body.get("text")
     signal = whole(body, "signal", 64)
@@ -151,7 +153,7 @@ def _end(rank: int, host: str, body: Mapping[str, object], wall: float) -> End:
         detail="".join(c for c in detail[:300] if c.isprintable())
         if isinstance(detail, str)
         else "",
-        at=at if abs(at - wall) < _SKEW_S else wall,
+        at=wall if sent_ms is None else clock.ours(sent_ms / 1000, wall),
         stderr=lastwords.lines(body.get("stderr")),
         oom=body.get("oom") is True,
         limit=whole(body, "limit", _MOST_BYTES),

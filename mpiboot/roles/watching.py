@@ -14,7 +14,7 @@ from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.fields import whole
-from mpiboot.plan import daemons, ranks
+from mpiboot.plan import clocks, daemons, ranks
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.launch import LaunchPlan
 from mpiboot.plan.layout import Layout
@@ -110,7 +110,8 @@ class Watch:
             self._warning.hear(message)
         elif message.kind == messages.RANK:
             wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
-            if self.book.hear(host, message.body, self._loop.time(), wall):
+            clock = self._leases[host].clock if host in self._leases else clocks.same()
+            if self.book.hear(host, message.body, self._loop.time(), wall, clock):
                 self._news.set()
 
     def _daemon_died(self, host: str) -> None:
