@@ -47,7 +47,11 @@ _TEXTS = Texts(
     daemon="prted",
 )
 _NO_PROGRAM = re.compile(r"prterun was unable to find the specified executable file")
-_SURVIVOR = re.compile(r"\*\*\* An error occurred in Socket closed")
+# From mpirun, or from the rank itself where that is all that is left of it.
+_SURVIVOR = re.compile(
+    r"\*\*\* An error occurred in Socket closed"
+    r"|mca_btl_tcp_frag_(?:send|recv): (?:writev|readv) failed: (?:Broken pipe|Connection reset)"
+)
 _NO_ACCESS = re.compile(
     r"prterun was unable to launch the specified application as it (?:lacked permissions to execute"
     r"|could not access) an executable"

@@ -26,16 +26,22 @@ def blamed(told: Sequence[Failure], seen: Ranks, code: int, survived: int | None
         code: mpirun's own.
         survived: code of ranks that ended because of another one; None: this MPI has none.
     """
-    daemon = next((one for one in told if "lost the daemon" in one.message and one.host), None)
-    if daemon is None or (seen.np and not seen.started):
-        return ""
-    if any(one.rank is not None for one in told[: told.index(daemon)]):
+    host = lost(told)
+    if not host or (seen.np and not seen.started):
         return ""
     if not code and len(seen.ends) == seen.np and not seen.failures:
         return ""
-    elsewhere = [end for end in seen.failures if end.host != daemon.host]
+    elsewhere = [end for end in seen.failures if end.host != host]
     own = [end for end in elsewhere if end.signal not in _KILLED and end.code != survived]
-    return "" if own else daemon.host
+    return "" if own else host
+
+
+def lost(told: Sequence[Failure]) -> str:
+    """Name the host whose daemon mpirun lost before it heard of a rank's failure; empty: none."""
+    daemon = next((one for one in told if "lost the daemon" in one.message and one.host), None)
+    if daemon is None or any(one.rank is not None for one in told[: told.index(daemon)]):
+        return ""
+    return daemon.host
 
 
 @dataclass(frozen=True, kw_only=True)

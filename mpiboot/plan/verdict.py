@@ -18,7 +18,7 @@ from mpiboot.plan.ranks import End, Ranks
 
 def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     """Decide how the job ended."""
-    survived = dialect.survivor_code(evidence.stderr)
+    survived = dialect.survivor_code(_heard(evidence))
     if survived is not None:
         evidence = replace(evidence, ranks=ranks.first_causes(evidence.ranks, survived))
     told = [_renamed(one, layout) for one in dialect.failures(_heard(evidence))]
@@ -42,7 +42,8 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
 
 def _losses(evidence: Evidence, told: Sequence[Failure], survived: int | None) -> list[Lost]:
     """List the losses that belong to the job; a host whose daemon died by itself is one, too."""
-    found = [one for one in evidence.lost if _counts(one, evidence)]
+    daemon = "" if _all_well(evidence) else daemons.lost(told)
+    found = [one for one in evidence.lost if one.host == daemon or _counts(one, evidence)]
     ended_by_us = evidence.halt is not None or evidence.lingered or evidence.start_s is not None
     if found or ended_by_us:
         return found
@@ -66,11 +67,15 @@ def _counts(lost: Lost, evidence: Evidence) -> bool:
     """
     if not lost.late:
         return True
-    seen = evidence.ranks
-    if evidence.code == 0 and seen.np and len(seen.ends) == seen.np and not seen.failures:
+    if _all_well(evidence):
         return False
     killed = (signals.SIGKILL, signals.SIGTERM)
-    return all(end.signal in killed and not end.why for end in seen.failures)
+    return all(end.signal in killed and not end.why for end in evidence.ranks.failures)
+
+
+def _all_well(evidence: Evidence) -> bool:
+    seen = evidence.ranks
+    return not evidence.code and 0 < seen.np == len(seen.ends) and not seen.failures
 
 
 def _with_memory(failure: Failure, evidence: Evidence) -> Failure:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from mpiboot.errors import ExitCode
 from mpiboot.model.outcome import Failure, Fault
-from mpiboot.mpi import openmpi4
+from mpiboot.mpi import openmpi4, openmpi5
 from mpiboot.plan import daemons, verdict
 from mpiboot.plan.daemons import Orphans
-from mpiboot.plan.evidence import Evidence
+from mpiboot.plan.evidence import Evidence, Lost
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.ranks import End, Ranks
 
@@ -62,6 +62,27 @@ def test_survivors_of_its_ranks_are_no_cause() -> None:
 def test_what_is_not_its_fault(told: list[Failure], seen: Ranks, code: int) -> None:
     """A rank that failed by itself, a good end and a start-up that failed have other causes."""
     assert daemons.blamed(told, seen, code, None) == ""
+
+
+@pytest.mark.parametrize("code", [14, 3])
+@pytest.mark.parametrize("noticed", [True, False], ids=["lease lost", "lease not missed yet"])
+def test_a_worker_that_is_lost_with_its_daemon(code: int, noticed: bool) -> None:
+    """A rank elsewhere that gives up first does not hide it, whatever its program made of it."""
+    broken = (
+        "btl_tcp_frag.c:127:mca_btl_tcp_frag_send] peer: w1 mca_btl_tcp_frag_send: writev failed"
+    )
+    gave_up = End(rank=1, host="w2", code=code, stderr=(f"{broken}: Broken pipe (32)",))
+    evidence = Evidence(
+        code=code, halt=None, stderr=SAID.replace("ORTE", "PRTE"), leased=2, workers=2,
+        lost=(Lost(host="w1", why="its container is gone", late=True),) if noticed else (),
+        ranks=ranks(gave_up),
+    )  # fmt: skip
+    outcome = verdict.judge(evidence, openmpi5, Layout(places=(), np=2))
+    if noticed or code == 14:
+        assert outcome.code == ExitCode.WORKER_LOST
+        assert outcome.failures[0].host == "w1"
+    else:
+        assert outcome.code == code, "a code that is nobody's but the program's"
 
 
 def test_the_verdict_is_a_lost_worker() -> None:
