@@ -107,17 +107,20 @@ def _settings(stack: str, jobs: int) -> dict[str, str]:
     said = docker("run", "--rm", "--entrypoint", "mpirun", image(stack, "-test"), "--version")
     words = said.stdout.split("Version:")[-1].split() if stack == "mpich" else said.stdout.split()
     version = words[0] if stack == "mpich" else words[3]
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    commit = _git("describe", "--always") or "not a checkout"
+    changed = _git("status", "--porcelain", "--", "mpiboot", "images", "entrypoints")
     engine = docker("version", "--format", "{{.Server.Version}}", check=True).stdout.strip()
     return {
-        "mpiboot": commit.stdout.strip() or "not a checkout",
+        "mpiboot": f"{commit}-dirty" if changed else commit,
         "MPI": f"{faultpage.NAMES[stack].rstrip('45 ')} {version}",
         "machine": f"{os.cpu_count()} cores, Linux {platform.release()}, Docker {engine}",
         "side by side": f"{jobs} cells",
     }
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 if __name__ == "__main__":
