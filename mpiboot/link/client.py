@@ -181,10 +181,7 @@ class Lease:
                 self._take(message)
 
     def _take(self, message: Message) -> None:
-        sent_ms = whole(message.body, "time_ms", 1 << 50)
-        if sent_ms is not None:
-            wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
-            self.clock.hear(sent_ms / 1000, wall)
+        messages.note_time(message, self.clock)
         if message.kind == messages.BEAT:
             self.memory = messages.memory_of(message.body)
         elif message.kind == messages.NOTICE and message.text("event") == messages.SUPERSEDED:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mpiboot.model.facts import Facts, from_json
 from mpiboot.model.fields import whole
 from mpiboot.model.memory import Memory
+from mpiboot.plan.clocks import Clock
 from mpiboot.plan.evidence import Testimony
 from mpiboot.plan.fencing import Claim
 from mpiboot.plan.release import Over
 
 VERSION = 2
 MAX_LINE = 65536
+_MOST_MS = 1 << 50
 
 HELLO = "hello"  # launcher → worker: who I am, which attempt
 FACTS = "facts"  # worker → launcher: what I have
@@ -157,6 +160,24 @@ _OF_RANK = (
     "stderr", "oom", "limit", "peak",
 )  # fmt: skip
 _LONGEST = {"stderr": 4096}
+
+
+def stamped(body: Mapping[str, object], clock: Clock | None = None) -> dict[str, object]:
+    """Add when it is sent, and how late the least late message of the other side was."""
+    least = None if clock is None else clock.least
+    told = {} if least is None else {"late_ms": round(least * 1000)}
+    return {**body, "time_ms": time.time_ns() // 1_000_000, **told}
+
+
+def note_time(message: Message, clock: Clock) -> None:
+    """Have a clock take note of a message that was stamped."""
+    sent_ms = whole(message.body, "time_ms", _MOST_MS)
+    if sent_ms is not None:
+        wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
+        clock.hear(sent_ms / 1000, wall)
+    late_ms = message.body.get("late_ms")
+    if isinstance(late_ms, int) and abs(late_ms) < _MOST_MS:
+        clock.tell(late_ms / 1000)
 
 
 def rank_message(body: Mapping[str, object]) -> Message:

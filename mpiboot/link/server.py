@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import socket
 import struct
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from mpiboot.errors import ConfigError
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.link.said import Said
+from mpiboot.plan.clocks import Clock
 from mpiboot.runtime.within import within
 
 _CLIENTS = 4096  # one for each rank of this container, too
@@ -29,6 +29,7 @@ class Lease:
     Attributes:
         launcher: what people call it.
         launcher_id: what it calls itself.
+        clock: of the launcher's machine.
         pid: of the bridge that carries the connection; 0 when the kernel does not tell.
         asks: whether it is somebody in this container, who waits for answers.
         over: whether it has said that its attempt is over.
@@ -39,6 +40,7 @@ class Lease:
     launcher_id: str = ""
     pid: int = 0
     heard_at: float = 0.0
+    clock: Clock = field(default_factory=Clock, repr=False)
     junk: int = 0
     beat: asyncio.TimerHandle | None = field(default=None, repr=False)
     rank: Message | None = None
@@ -234,13 +236,14 @@ class LinkServer:
         self.wrappers.discard(lease)
         if lease.rank is not None and lease.said is not None:
             ended = {"rank": lease.rank.body.get("rank"), "event": "ended", "signal": 9}
-            told = {**ended, "stderr": lease.said.text(), "time_ms": _now_ms()}
+            told = messages.stamped({**ended, "stderr": lease.said.text()})
             self._on.on_rank(messages.rank_message(told))
         if lease.said is not None:
             lease.said.close()
 
     def _heard(self, lease: Lease, message: Message) -> None:
         lease.heard_at = asyncio.get_running_loop().time()
+        messages.note_time(message, lease.clock)
         if message.kind == messages.HELLO:
             lease.launcher = message.text("launcher")
             lease.launcher_id = message.text("id") or f"connection {id(lease)}"
@@ -254,7 +257,7 @@ class LinkServer:
     def _beat(self, lease: Lease) -> None:
         """Send a heartbeat, and come back for the next one."""
         if lease in self.leases:
-            body = {**self._on.beat(), "time_ms": _now_ms()}
+            body = messages.stamped(self._on.beat(), lease.clock)
             lease.send(Message(kind=messages.BEAT, body=body))
             loop = asyncio.get_running_loop()
             lease.beat = loop.call_later(self._beat_s, self._beat, lease)
@@ -265,10 +268,6 @@ class LinkServer:
         if lease in self.leases:
             self.leases.discard(lease)
             self._on.on_close(lease, reason)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000  # for those who compare it with other machines' clocks
 
 
 def _peer(writer: asyncio.StreamWriter) -> int:

@@ -282,4 +282,4 @@ class Gathering:
 def hello(launcher_id: str) -> Message:
     """Introduce this launcher to a worker."""
     body = {"launcher": os.uname().nodename, "id": launcher_id}
-    return Message(kind=messages.HELLO, body=body)
+    return Message(kind=messages.HELLO, body=messages.stamped(body))

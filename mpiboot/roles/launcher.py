@@ -231,7 +231,7 @@ class Launcher:
             for part in range(parts):
                 await asyncio.sleep(settings.heartbeat_s / parts)
                 for lease in self._attempt.leases[part::parts] if self._attempt else ():
-                    lease.send(Message(kind=messages.BEAT))
+                    lease.send(Message(kind=messages.BEAT, body=messages.stamped({})))
                     lease.check(settings.lease_timeout_s)
             self._agent.report()
 

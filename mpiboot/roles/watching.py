@@ -14,7 +14,8 @@ from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.fields import whole
-from mpiboot.plan import clocks, daemons, ranks
+from mpiboot.plan import daemons, ranks
+from mpiboot.plan.clocks import Clock
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.launch import LaunchPlan
 from mpiboot.plan.layout import Layout
@@ -110,7 +111,7 @@ class Watch:
             self._warning.hear(message)
         elif message.kind == messages.RANK:
             wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
-            clock = self._leases[host].clock if host in self._leases else clocks.same()
+            clock = self._leases[host].clock if host in self._leases else Clock()
             if self.book.hear(host, message.body, self._loop.time(), wall, clock):
                 self._news.set()
 

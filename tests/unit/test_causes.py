@@ -9,7 +9,7 @@ from mpiboot.link import messages
 from mpiboot.model.outcome import Failure, Fault, Outcome
 from mpiboot.mpi import mpich
 from mpiboot.plan import causes, lastwords, verdict
-from mpiboot.plan.clocks import same
+from mpiboot.plan.clocks import Clock
 from mpiboot.plan.evidence import Evidence
 from mpiboot.plan.layout import Layout, Place
 from mpiboot.plan.ranks import Book, End
@@ -70,7 +70,7 @@ def test_an_oom_kill_decides_the_verdict() -> None:
         book = Book(2)
         body = {"event": "ended", "rank": 0, "signal": 9, "oom": True, "limit": limit,
                 "peak": 100 * MIB}  # fmt: skip
-        book.hear("w1", messages.rank_message(body).body, 1.0, 1.0, same())
+        book.hear("w1", messages.rank_message(body).body, 1.0, 1.0, Clock())
         outcome = judged(book, 137)
         assert (outcome.code, outcome.fault) == (137, fault)
         assert "rank 0 on w1 was OOM-killed" in outcome.message
@@ -81,8 +81,8 @@ def test_exit_04_the_first_failure_keeps_its_last_lines() -> None:
     book = Book(2)
     first = {"event": "ended", "rank": 1, "code": 3, "time_ms": 1000, "stderr": "boom-42\n"}
     then = {"event": "ended", "rank": 0, "code": 1, "time_ms": 1100, "stderr": "noise\n" * 200}
-    book.hear("w1", messages.rank_message(then).body, 1.0, 2.0, same())
-    book.hear("w1", messages.rank_message(first).body, 1.0, 2.0, same())
+    book.hear("w1", messages.rank_message(then).body, 1.0, 2.0, Clock())
+    book.hear("w1", messages.rank_message(first).body, 1.0, 2.0, Clock())
     outcome = judged(book, 3)
     assert (outcome.code, outcome.failures[0].stderr) == (3, ("boom-42",))
     assert lastwords.recalled(outcome) == ["[rank 1 on w1] boom-42"]
@@ -97,7 +97,7 @@ def test_an_abort_that_mpirun_did_not_read_is_found_in_the_ranks_own_words() -> 
     book = Book(2)
     for rank, said in ((0, ""), (1, "Traceback\n" + words)):
         body = {"event": "ended", "rank": rank, "signal": 9, "time_ms": 1000 + rank, "stderr": said}
-        book.hear("w1", messages.rank_message(body).body, 1.0, 2.0, same())
+        book.hear("w1", messages.rank_message(body).body, 1.0, 2.0, Clock())
     outcome = judged(book, 7)
     assert (outcome.code, outcome.failures[0].rank) == (7, 1)
     assert outcome.failures[0].stderr == ("Traceback", words.strip())

@@ -21,7 +21,7 @@ from mpiboot.model.settings import Settings
 from mpiboot.mpi import DIALECTS, openmpi5
 from mpiboot.mpi.protocol import Dialect, Export, Node, Request
 from mpiboot.plan import launch, layout, ranks
-from mpiboot.plan.clocks import same
+from mpiboot.plan.clocks import Clock
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.launch import Ground, LaunchPlan
 
@@ -311,8 +311,8 @@ def test_words_of_a_program_are_not_taken_for_failures(dialect: Dialect, text: s
 def test_a_rank_that_lost_its_partner_is_not_the_cause() -> None:
     """Open MPI 5 aborts such a rank, perhaps before the partner's death is known."""
     book = ranks.Book(2)
-    book.hear("w1", {"rank": 0, "event": "ended", "code": 14, "time_ms": 5_000}, 0.0, 5.1, same())
-    book.hear("w2", {"rank": 1, "event": "ended", "signal": 9, "time_ms": 5_010}, 0.0, 5.1, same())
+    book.hear("w1", {"rank": 0, "event": "ended", "code": 14, "time_ms": 5_000}, 0.0, 5.1, Clock())
+    book.hear("w2", {"rank": 1, "event": "ended", "signal": 9, "time_ms": 5_010}, 0.0, 5.1, Clock())
     said = "[w1:00000] *** An error occurred in Socket closed\n"
     code = openmpi5.survivor_code(said)
     assert code == 14
