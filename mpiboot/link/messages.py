@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mpiboot.model.facts import Facts, from_json
-from mpiboot.model.fields import whole
+from mpiboot.model.fields import sent_s, whole
 from mpiboot.model.memory import Memory
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.evidence import Testimony
@@ -17,7 +17,7 @@ from mpiboot.plan.release import Over
 
 VERSION = 2
 MAX_LINE = 65536
-_MOST_MS = 1 << 50
+_MOST_LATE_MS = 1 << 50
 
 HELLO = "hello"  # launcher → worker: who I am, which attempt
 FACTS = "facts"  # worker → launcher: what I have
@@ -171,12 +171,12 @@ def stamped(body: Mapping[str, object], clock: Clock | None = None) -> dict[str,
 
 def note_time(message: Message, clock: Clock) -> None:
     """Have a clock take note of a message that was stamped."""
-    sent_ms = whole(message.body, "time_ms", _MOST_MS)
-    if sent_ms is not None:
+    sent = sent_s(message.body)
+    if sent is not None:
         wall = time.time()  # noqa: TID251 - to compare with what another machine's clock says
-        clock.hear(sent_ms / 1000, wall)
+        clock.hear(sent, wall)
     late_ms = message.body.get("late_ms")
-    if isinstance(late_ms, int) and abs(late_ms) < _MOST_MS:
+    if isinstance(late_ms, int) and abs(late_ms) < _MOST_LATE_MS:
         clock.tell(late_ms / 1000)
 
 

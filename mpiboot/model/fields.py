@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_MOST_MS = 1 << 50
+
+
+def sent_s(body: Mapping[str, object]) -> float | None:
+    """Return when a message says that it was sent, in seconds since the epoch; None: it does not."""
+    sent_ms = whole(body, "time_ms", _MOST_MS)
+    return None if sent_ms is None else sent_ms / 1000
+
 
 def whole(body: Mapping[str, object], key: str, most: int) -> int | None:
     """Return a field that is a whole number of 0 to `most`, else None."""

@@ -29,7 +29,7 @@ def blamed(told: Sequence[Failure], seen: Ranks, code: int, survived: int | None
     host = lost(told)
     if not host or (seen.np and not seen.started):
         return ""
-    if not code and len(seen.ends) == seen.np and not seen.failures:
+    if not code and (not seen.np or seen.all_well):
         return ""
     elsewhere = [end for end in seen.failures if end.host != host]
     own = [end for end in elsewhere if end.signal not in _KILLED and end.code != survived]

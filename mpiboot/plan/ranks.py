@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mpiboot.model.fields import whole
+from mpiboot.model.fields import sent_s, whole
 from mpiboot.plan import lastwords
 from mpiboot.plan.clocks import Clock
 
@@ -72,6 +72,11 @@ class Ranks:
     def failures(self) -> list[End]:
         """Those that failed, first one first."""
         return [end for end in self.ends if end.failed]
+
+    @property
+    def all_well(self) -> bool:
+        """Tell whether every rank is known to have ended well."""
+        return 0 < self.np == len(self.ends) and not self.failures
 
 
 def first_causes(ranks: Ranks, survived: int) -> Ranks:
@@ -140,7 +145,7 @@ class Book:
 
 
 def _end(rank: int, host: str, body: Mapping[str, object], wall: float, clock: Clock) -> End:
-    sent_ms = whole(body, "time_ms", 1 << 50)
+    sent = sent_s(body)
     why = body.get("why")
     detail = body.get("text")
     signal = whole(body, "signal", 64)
@@ -153,7 +158,7 @@ def _end(rank: int, host: str, body: Mapping[str, object], wall: float, clock: C
         detail="".join(c for c in detail[:300] if c.isprintable())
         if isinstance(detail, str)
         else "",
-        at=wall if sent_ms is None else clock.ours(sent_ms / 1000, wall),
+        at=wall if sent is None else clock.ours(sent, wall),
         stderr=lastwords.lines(body.get("stderr")),
         oom=body.get("oom") is True,
         limit=whole(body, "limit", _MOST_BYTES),

@@ -18,10 +18,11 @@ from mpiboot.plan.ranks import End, Ranks
 
 def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     """Decide how the job ended."""
-    survived = dialect.survivor_code(_heard(evidence))
+    heard = _heard(evidence)
+    survived = dialect.survivor_code(heard)
     if survived is not None:
         evidence = replace(evidence, ranks=ranks.first_causes(evidence.ranks, survived))
-    told = [_renamed(one, layout) for one in dialect.failures(_heard(evidence))]
+    told = [_renamed(one, layout) for one in dialect.failures(heard)]
     evidence = replace(evidence, lost=_losses(evidence, told, survived))
     lost = [
         Failure(message=f"{one.host} was lost: {one.why}", host=one.host) for one in evidence.lost
@@ -42,8 +43,8 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
 
 def _losses(evidence: Evidence, told: Sequence[Failure], survived: int | None) -> list[Lost]:
     """List the losses that belong to the job; a host whose daemon died by itself is one, too."""
-    daemon = "" if _all_well(evidence) else daemons.lost(told)
-    found = [one for one in evidence.lost if one.host == daemon or _counts(one, evidence)]
+    daemon = daemons.lost(told)
+    found = [one for one in evidence.lost if _counts(one, evidence, daemon)]
     ended_by_us = evidence.halt is not None or evidence.lingered or evidence.start_s is not None
     if found or ended_by_us:
         return found
@@ -59,23 +60,21 @@ def _heard(evidence: Evidence) -> str:
     return "\n".join([evidence.stderr, *said])
 
 
-def _counts(lost: Lost, evidence: Evidence) -> bool:
+def _counts(lost: Lost, evidence: Evidence, daemon: str) -> bool:
     """Tell whether a loss belongs to the job: one after mpirun's end may have come of something else.
 
     A rank that failed by itself explains mpirun's end; SIGKILL and SIGTERM come of a lost worker, too.
-    And where every rank has reported a good end, a worker may go.
+    And where every rank has reported a good end, a worker may go. `daemon` is the host whose daemon
+    mpirun says that it lost: that one counts whatever ranks elsewhere made of it.
     """
     if not lost.late:
         return True
-    if _all_well(evidence):
+    if not evidence.code and evidence.ranks.all_well:
         return False
+    if lost.host == daemon:
+        return True
     killed = (signals.SIGKILL, signals.SIGTERM)
     return all(end.signal in killed and not end.why for end in evidence.ranks.failures)
-
-
-def _all_well(evidence: Evidence) -> bool:
-    seen = evidence.ranks
-    return not evidence.code and 0 < seen.np == len(seen.ends) and not seen.failures
 
 
 def _with_memory(failure: Failure, evidence: Evidence) -> Failure:

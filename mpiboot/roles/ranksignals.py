@@ -56,18 +56,13 @@ def warn(link: LinkServer, number: int, hold_s: float) -> int:
     until_ms = int((time.monotonic() + hold_s) * 1000)
     order = Message(kind=messages.RANK, body={"event": "hold", "until_ms": until_ms})
 
-    def tell(wrapper: Lease) -> None:
-        wrapper.send(order)
-        wrapper.flush()  # before the signal
-
-    def late(wrapper: Lease) -> None:
-        tell(wrapper)
+    def late(wrapper: Lease) -> None:  # a rank that was just being started has not heard of it
+        _tell_first(wrapper, order)
         processes.send_groups([wrapper.pid], number)
 
-    for wrapper in link.wrappers:
-        tell(wrapper)
-    # A rank that was just being started has not heard of it.
     link.on_wrapper = late
+    for wrapper in link.wrappers:
+        _tell_first(wrapper, order)
     # A wrapper leads the group that its MPI has made for the rank; with an mpirun of this very
     # container no daemon is its parent.
     wrapped = [one.pid for one in link.wrappers if one.rank is not None and one.pid > 1]
@@ -75,6 +70,12 @@ def warn(link: LinkServer, number: int, hold_s: float) -> int:
     logger.info("%s for the ranks here: %s", signal.Signals(number).name, len(ranks))
     processes.send_groups(ranks, number)
     return len(ranks)
+
+
+def _tell_first(wrapper: Lease, order: Message) -> None:
+    """Send an order before the signal that it is about."""
+    wrapper.send(order)
+    wrapper.flush()
 
 
 def release(link: LinkServer) -> None:

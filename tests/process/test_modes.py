@@ -166,16 +166,12 @@ def test_a_rank_that_starts_after_the_warning_hears_of_it(agents: Agents, tmp_pa
     launcher = agents.launcher("sh", "-c", script, options=options)
     until_said(launcher, "up", 1)
     assert ask(launcher, "pause", "--no-wait").returncode == 0
-    eventually(lambda: _assert_said(agents.all[0], "SIGTERM for the ranks here: 1"), SLOW_S)
+    agents.all[0].until_logged("SIGTERM for the ranks here: 1", SLOW_S)
     go.touch()
     launcher.until_stage("paused", SLOW_S)
     launcher.pod.send(signal.SIGTERM)
     assert launcher.wait(SLOW_S) == 143
     agents.assert_global()
-
-
-def _assert_said(agent: Agent, text: str) -> None:
-    assert text in agent.log
 
 
 def test_a_stop_during_a_pause_comes_first(agents: Agents) -> None:
