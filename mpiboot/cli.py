@@ -81,9 +81,9 @@ def _auto(argv: Sequence[str], env: Mapping[str, str]) -> int:
 
 def _role_of(settings: Settings, env: Mapping[str, str]) -> str:
     from mpiboot import platforms  # noqa: PLC0415 - imports follow need: start-up time counts
-    from mpiboot.roles.ground import surroundings  # noqa: PLC0415
+    from mpiboot.roles import surroundings  # noqa: PLC0415
 
-    return platforms.identify(surroundings(settings, env)).role
+    return platforms.identify(surroundings.seen(settings, env)).role
 
 
 def _worker(argv: Sequence[str], env: Mapping[str, str]) -> int:
@@ -99,8 +99,9 @@ def _launcher(argv: Sequence[str], env: Mapping[str, str]) -> int:
 def _as_role(
     role: str, resolved: Resolved, command: list[str] | None, env: Mapping[str, str]
 ) -> int:
-    from mpiboot.roles import agent  # noqa: PLC0415
+    from mpiboot.roles import agent, surroundings  # noqa: PLC0415
 
+    resolved = surroundings.fitted(resolved, env)
     settings = resolved.settings
     log.configure(role, level=settings.log_level, as_json=settings.log_format == "json")
     if role == WORKER:
@@ -122,10 +123,10 @@ def _as_role(
 
 
 def _plan(argv: Sequence[str], env: Mapping[str, str]) -> int:
-    from mpiboot.roles import preview  # noqa: PLC0415
+    from mpiboot.roles import preview, surroundings  # noqa: PLC0415
 
     words, command = options.split_command(argv)
-    resolved = _resolve("plan", words, env, LAUNCHER)
+    resolved = surroundings.fitted(_resolve("plan", words, env, LAUNCHER), env)
     _default_signals()
     print(preview.text(resolved.settings, env, _needed(command)), end="")
     return 0
@@ -155,7 +156,7 @@ def _forwarded(resolved: Resolved) -> list[str]:
     words: list[str] = []
     for spec in specs(LOCAL):
         value = getattr(resolved.settings, spec.name)
-        if spec.name in ("workers", "slots") or resolved.origins[spec.name] == "default":
+        if spec.name in ("workers", "slots") or resolved.origins[spec.name] == options.DEFAULT:
             continue
         match spec.kind:
             case "flag":
@@ -204,8 +205,10 @@ def _config(argv: Sequence[str], env: Mapping[str, str]) -> int:
     if words == ["--markdown"]:
         print(options.markdown(), end="")
         return 0
+    from mpiboot.roles import surroundings  # noqa: PLC0415
+
     _default_signals()
-    resolved = _resolve("config", words, env)
+    resolved = surroundings.fitted(_resolve("config", words, env), env)
     rows = []
     for spec in specs():
         value = getattr(resolved.settings, spec.name)

@@ -6,6 +6,7 @@ All problems are told at once; each names what is wrong, where it stands and the
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ DEFAULT_CONFIG = "/etc/mpiboot/config.yaml"
 CONFIG_VARIABLE = "MPIBOOT_CONFIG"
 # Not settings: the entry script's parcel for variables that would break the agent's interpreter.
 PARCEL = "MPIBOOT_JOB_"
+DEFAULT = "default"  # the origin of what nobody chose
 YES_OR_NO = argparse.BooleanOptionalAction
 
 
@@ -131,7 +133,7 @@ def resolve(
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
     for spec in specs():
-        origins[spec.name] = "default"
+        origins[spec.name] = DEFAULT
         if spec.name not in raw:
             continue
         value, origin = raw[spec.name]
@@ -145,6 +147,22 @@ def resolve(
     if all_problems:
         raise ProblemsError(all_problems, code=ExitCode.USAGE if usage else ExitCode.CONFIG)
     return Resolved(settings=Settings(**values), origins=origins)  # type: ignore[arg-type]
+
+
+def fit(resolved: Resolved, usual: Mapping[str, tuple[object, str]]) -> Resolved:
+    """Give settings of which nobody said anything what is usual at this place.
+
+    Args:
+        resolved: what was chosen.
+        usual: value and reason by field name.
+    """
+    unsaid = {name: told for name, told in usual.items() if resolved.origins[name] == DEFAULT}
+    values = {name: value for name, (value, _) in unsaid.items()}
+    whys = {name: why for name, (_, why) in unsaid.items()}
+    return Resolved(
+        settings=dataclasses.replace(resolved.settings, **values),  # type: ignore[arg-type]
+        origins={**resolved.origins, **whys},
+    )
 
 
 def _from_env(env: Mapping[str, str], raw: dict[str, tuple[object, str]]) -> list[str]:

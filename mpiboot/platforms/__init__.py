@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mpiboot.errors import ConfigError, UsageError
 from mpiboot.model.hosts import Source
 from mpiboot.model.settings import Settings
 from mpiboot.platforms import declared, hostlist
-from mpiboot.platforms.protocol import Identity, Platform, Surroundings
+from mpiboot.platforms.protocol import Identity, Platform, Suggestion, Surroundings
 
 PLATFORMS: tuple[Platform, ...] = (declared, hostlist)
 
 
-def wanted_files(settings: Settings) -> tuple[str, ...]:
+def wanted_files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
     """Name every file that a platform wants to see."""
-    return tuple(path for platform in PLATFORMS for path in platform.files(settings))
+    paths = (path for platform in PLATFORMS for path in platform.files(settings, env))
+    return tuple(dict.fromkeys(paths))
 
 
 def identify(around: Surroundings) -> Identity:
@@ -47,3 +50,13 @@ def find_source(around: Surroundings) -> Source:
         "no workers are named",
         hint="give --hosts a:2,b:2, --hosts dns:NAME or --hostfile FILE",
     )
+
+
+def suggest(around: Surroundings) -> dict[str, Suggestion]:
+    """Collect what is usual here for settings, by field name; each says which platform it is."""
+    found: dict[str, Suggestion] = {}
+    for platform in PLATFORMS:
+        for name, given in platform.suggest(around).items():
+            why = f"{platform.NAME}: {given.why}"
+            found.setdefault(name, Suggestion(value=given.value, why=why))
+    return found

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mpiboot.model.hosts import Source
 from mpiboot.model.settings import Settings
-from mpiboot.platforms.protocol import Identity, Surroundings
+from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "declared"
 
 
-def files(settings: Settings) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape
+def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape
     """Need no file."""
     return ()
 
@@ -23,3 +25,8 @@ def identify(around: Surroundings) -> Identity | None:
 def source(around: Surroundings) -> Source | None:  # noqa: ARG001 - the Protocol's shape
     """Know nothing of hosts."""
     return None
+
+
+def suggest(around: Surroundings) -> Mapping[str, Suggestion]:  # noqa: ARG001 - the Protocol's shape
+    """Suggest nothing: a role alone says nothing of the place."""
+    return {}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mpiboot.errors import ConfigError
 from mpiboot.model.hosts import Source, parse_hostfile, parse_source
 from mpiboot.model.settings import Settings
-from mpiboot.platforms.protocol import Identity, Surroundings
+from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "host list"
 
 
-def files(settings: Settings) -> tuple[str, ...]:
+def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape
     """Need the hostfile, when there is one."""
     return (settings.hostfile,) if settings.hostfile else ()
 
@@ -37,3 +39,8 @@ def source(around: Surroundings) -> Source | None:
             )
         return parse_hostfile(text, settings.hostfile)
     return None
+
+
+def suggest(around: Surroundings) -> Mapping[str, Suggestion]:  # noqa: ARG001 - the Protocol's shape
+    """Suggest nothing: a list alone says nothing of the place."""
+    return {}

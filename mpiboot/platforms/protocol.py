@@ -1,4 +1,8 @@
-"""What a platform module offers: who am I, and who takes part?"""
+"""What a platform module offers: who am I, who takes part, and what is usual here?
+
+All of it is read, nothing is asked: from the environment, from files whose texts were read before,
+from this container's own name and user.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,15 @@ class Surroundings:
         env: the environment.
         files: texts of the files that platforms ask for, by path; absent files are left out.
         settings: what the user chose.
+        hostname: this container's own name, as the kernel has it.
+        uid: the user's number.
     """
 
     env: Mapping[str, str]
     files: Mapping[str, str]
     settings: Settings
+    hostname: str = ""
+    uid: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +41,14 @@ class Identity:
     why: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Suggestion:
+    """A value for a setting of which the user said nothing, and what says so."""
+
+    value: object
+    why: str
+
+
 class Platform(Protocol):
     """One way in which containers learn their role and their peers."""
 
@@ -40,7 +56,7 @@ class Platform(Protocol):
     def NAME(self) -> str:  # noqa: N802 - a module constant
         """How the platform is called in logs."""
 
-    def files(self, settings: Settings) -> tuple[str, ...]:
+    def files(self, settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
         """Name the files whose texts the other functions need."""
 
     def identify(self, around: Surroundings) -> Identity | None:
@@ -51,4 +67,10 @@ class Platform(Protocol):
 
         Raises:
             ConfigError: it does say it, in a way that cannot be read.
+        """
+
+    def suggest(self, around: Surroundings) -> Mapping[str, Suggestion]:
+        """Give settings, by field name, the values that are usual here; none on another platform.
+
+        What the user chose is never overruled by them; an earlier platform's count before a later's.
         """

@@ -14,7 +14,7 @@ from mpiboot.model.hosts import Source
 from mpiboot.model.settings import Settings
 from mpiboot.plan.identity import Own
 from mpiboot.plan.launch import Ground
-from mpiboot.platforms.protocol import Surroundings
+from mpiboot.roles import surroundings
 from mpiboot.roles.agent import SOCKET
 from mpiboot.roles.installation import Installation
 from mpiboot.roles.serving import default_port
@@ -24,17 +24,7 @@ from mpiboot.runtime.keys import KeyMaterial
 
 def find_source(settings: Settings, env: Mapping[str, str]) -> Source:
     """Ask the platforms who takes part."""
-    return platforms.find_source(surroundings(settings, env))
-
-
-def surroundings(settings: Settings, env: Mapping[str, str]) -> Surroundings:
-    """Read what platforms want to see."""
-    texts = {path: files.read_text(path) for path in platforms.wanted_files(settings)}
-    return Surroundings(
-        env=env,
-        files={path: text for path, text in texts.items() if text is not None},
-        settings=settings,
-    )
+    return platforms.find_source(surroundings.seen(settings, env))
 
 
 def own(job_env: Mapping[str, str]) -> Own:

@@ -187,3 +187,18 @@ def test_any_file_is_taken_or_refused_by_name(text: str) -> None:
         assert isinstance(resolve(yaml=text).settings, Settings)
     except ProblemsError as fault:
         assert all(problem.startswith("c.yaml") for problem in fault.problems)
+
+
+def test_what_is_usual_at_a_place_never_overrules_the_user() -> None:
+    """A platform's value takes the default's place, says why, and gives way to any other word."""
+    chosen = resolve("--np", "4", env={"MPIBOOT_SSH_PORT": "2022"})
+    usual = {
+        "ssh_port": (22, "there: port"),
+        "np": (1, "there: ranks"),
+        "strikes": (9, "there: so"),
+    }
+    got = options.fit(chosen, usual)
+    settings = got.settings
+    assert (settings.np, settings.ssh_port, settings.strikes) == (4, 2022, 9)
+    assert got.origins["strikes"] == "there: so"
+    assert got.origins["np"] == "flag --np"

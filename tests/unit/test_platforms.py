@@ -36,7 +36,7 @@ def test_sources() -> None:
     """A list, a name, a file."""
     assert platforms.find_source(around(hosts="a:2")) == Listed(hosts=(Host(name="a", slots=2),))
     assert platforms.find_source(around(hosts="dns:w", workers=3)) == Enumerated(name="w", count=3)
-    assert platforms.wanted_files(Settings(hostfile="/h")) == ("/h",)
+    assert "/h" in platforms.wanted_files(Settings(hostfile="/h"), {})
     listed = platforms.find_source(around({"/h": "b slots=1\n"}, hostfile="/h"))
     assert listed == Listed(hosts=(Host(name="b", slots=1),))
 
