@@ -28,12 +28,14 @@ class Host:
         slots: ranks it may take; None when nothing was said.
         port: port of its sshd; None for the job's default.
         user: login name; None for the job's default.
+        here: whether the platform tells that it is this very container, whatever its name resolves to.
     """
 
     name: str
     slots: int | None = None
     port: int | None = None
     user: str | None = None
+    here: bool = False
 
     @property
     def is_address(self) -> bool:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mpiboot.model.spec import LAUNCHING, setting
+from mpiboot.model.spec import BOTH, LAUNCHING, setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobSettings:
     """What the user wants of the job, in one language for every MPI."""
 
+    rsh_agent: str = setting(
+        "path",
+        "",
+        "program that mpirun calls in place of ssh to reach a worker, as kubexec.sh of older MPI"
+        " Operators; workers then serve no sshd, and no leases are held",
+        roles=BOTH,
+        metavar="FILE",
+    )
     np: int = setting(
         "int",
         0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mpiboot.model.outcome import Failure
 from mpiboot.mpi.protocol import Export, Node, Request, Variable, Words
@@ -136,10 +136,25 @@ def survivor_code(_stderr: str) -> int | None:
     return None
 
 
-def extra_args(request: Request, variable: str) -> str:
-    """Put our ssh arguments before those that the user set for ssh."""
-    theirs = request.environ.get(variable, "")
-    return f"-F {request.ssh_config} {theirs}".strip()
+def way(request: Request, *, launcher: str, program: str, extra: str) -> Iterator[Variable]:
+    """Say how proxies are started on workers.
+
+    Args:
+        request: what is to be run.
+        launcher: variable that names the way.
+        program: variable that names the program for it.
+        extra: variable with further words for that program.
+    """
+    if request.rsh_agent:
+        reason = "reaches workers in place of ssh"
+        yield Variable(name=launcher, value="rsh", reason="without words that only ssh knows")
+        yield Variable(name=program, value=request.rsh_agent, reason=reason)
+        return
+    over = Variable(name=launcher, value="ssh", reason="over ssh, whatever else is here")
+    yield from unless_set(request.environ, [over])
+    theirs = request.environ.get(extra, "")
+    value = f"-F {request.ssh_config} {theirs}".strip()
+    yield Variable(name=extra, value=value, reason="user, port, key and pinned host keys")
 
 
 def unless_set(environ: Mapping[str, str], wanted: Sequence[Variable]) -> list[Variable]:

@@ -92,17 +92,11 @@ def _of_this_mpi(request: Request) -> Iterator[Export]:
 
 
 def _variables(request: Request) -> Iterator[Variable]:
-    wanted = [
-        Variable(
-            name="I_MPI_HYDRA_BOOTSTRAP", value="ssh", reason="over ssh, whatever else is here"
-        )
-    ]
+    yield from hydra.way(
+        request, launcher="I_MPI_HYDRA_BOOTSTRAP", program="I_MPI_HYDRA_BOOTSTRAP_EXEC",
+        extra="I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+    )  # fmt: skip
     if request.nodes > _TREE:
         reason = "workers need no key to log in to each other"
-        wanted.append(
-            Variable(name="I_MPI_HYDRA_BRANCH_COUNT", value=str(request.nodes), reason=reason)
-        )
-    yield from hydra.unless_set(request.environ, wanted)
-    name = "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"
-    reason = "user, port, key and pinned host keys"
-    yield Variable(name=name, value=hydra.extra_args(request, name), reason=reason)
+        count = Variable(name="I_MPI_HYDRA_BRANCH_COUNT", value=str(request.nodes), reason=reason)
+        yield from hydra.unless_set(request.environ, [count])

@@ -74,12 +74,9 @@ def _yielding(request: Request) -> Iterator[Export]:
 
 
 def _variables(request: Request) -> Iterator[Variable]:
-    yield from hydra.unless_set(
-        request.environ,
-        [Variable(name="HYDRA_LAUNCHER", value="ssh", reason="over ssh, whatever else is here")],
-    )
-    name = "HYDRA_LAUNCHER_EXTRA_ARGS"
-    reason = "user, port, key and pinned host keys"
-    yield Variable(name=name, value=hydra.extra_args(request, name), reason=reason)
+    yield from hydra.way(
+        request, launcher="HYDRA_LAUNCHER", program="HYDRA_LAUNCHER_EXEC",
+        extra="HYDRA_LAUNCHER_EXTRA_ARGS",
+    )  # fmt: skip
     reason = "hydra overlooks the last variable of its environment: let it be this one"
     yield Variable(name="MPIBOOT_LAST", value="1", reason=reason)

@@ -13,6 +13,7 @@ FAMILY = "openmpi"
 SITE_FILES = ("etc/openmpi-mca-params.conf", "/etc/openmpi/openmpi-mca-params.conf")
 CONCURRENT = 128  # plm_rsh_num_concurrent where nobody sets it
 SSH_ARGS = ("plm_rsh_args", "plm_ssh_args")  # one parameter under its old and its new name
+AGENT = ("plm_rsh_agent", "plm_ssh_agent")  # as above
 MAPPINGS = ("slot", "node", "core", "socket", "package", "numa", "hwthread", "ppr:")
 
 
@@ -75,16 +76,13 @@ def words(request: Request, params: Sequence[Param], output: Sequence[Words]) ->
     built += output
     if request.wdir:
         built += own.unless(("--wdir", request.wdir), "yours")
-    ssh_args = own.joined(f"-F {request.ssh_config}")
-    built.append(
-        Words(words=("--mca", SSH_ARGS[0], ssh_args), reason="user, port, key and pinned host keys")
-    )
+    built.append(_way(request, own))
     for param in (*params, *_shared(request)):
         if own.leaves(param):
             built.append(Words(words=(param.flag, param.name, param.value), reason=param.reason))
     for pair in request.mca:
         name, _, value = pair.partition("=")
-        if name not in SSH_ARGS:
+        if name not in (SSH_ARGS if not request.rsh_agent else (*SSH_ARGS, *AGENT)):
             built.append(Words(words=("--mca", name, value), reason="yours"))
     for export in request.exports:
         built.append(Words(words=("-x", export.word), reason=export.reason))
@@ -92,6 +90,16 @@ def words(request: Request, params: Sequence[Param], output: Sequence[Words]) ->
         built.append(Words(words=tuple(request.mpirun_args), reason="yours"))
     built.append(Words(words=("--", *request.command), reason="the job"))
     return built
+
+
+def _way(request: Request, own: UserFlags) -> Words:
+    """Say how daemons are started on workers; Open MPI 5 reads these names on its command line only."""
+    if request.rsh_agent:
+        reason = "reaches workers in place of ssh"
+        return Words(words=("--mca", AGENT[0], request.rsh_agent), reason=reason)
+    ssh_args = own.joined(f"-F {request.ssh_config}")
+    reason = "user, port, key and pinned host keys"
+    return Words(words=("--mca", SSH_ARGS[0], ssh_args), reason=reason)
 
 
 def _placement(request: Request, own: UserFlags) -> Iterator[Words]:
@@ -186,15 +194,15 @@ class UserFlags:
         return [Words(words=words, reason=reason)]
 
     def joined(self, ours: str) -> str:
-        """Put our ssh arguments before those that the user set for ssh; the later ones win."""
+        """Put our ssh arguments before those that the user set for ssh, by flag or else by variable."""
         theirs = [
             value
             for name, _, value in (pair.partition("=") for pair in self._pairs)
             if name in SSH_ARGS
         ]
         set_here = (f"{prefix}{name}" for prefix in self._PREFIXES for name in SSH_ARGS)
-        theirs = theirs or [self._environ[name] for name in set_here if self._environ.get(name)][:1]
-        return " ".join([ours, *theirs])
+        theirs = theirs or [self._environ[name] for name in set_here if self._environ.get(name)]
+        return " ".join([ours, *dict.fromkeys(theirs)])
 
     def leaves(self, param: Param) -> bool:
         """Tell whether a parameter is still ours to set."""

@@ -42,6 +42,8 @@ class Request:
         mpirun: path of the launcher program.
         hostfile: path where the hostfile will stand.
         ssh_config: path where the ssh_config will stand.
+        rsh_agent: program to reach workers with in place of ssh, called as `PROGRAM HOST COMMAND`;
+            empty: ssh.
         np: ranks to start.
         nodes: lines of the hostfile.
         as_root: whether mpirun runs as uid 0.
@@ -78,6 +80,7 @@ class Request:
     nodes: int
     as_root: bool
     command: Sequence[str]
+    rsh_agent: str = ""
     dotted_names: bool = False
     horovod: bool = True
     bind_to: str = ""

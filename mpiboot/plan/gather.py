@@ -21,13 +21,15 @@ class Reach(str, enum.Enum):
     KEY_REFUSED = "key refused"
     WRONG_HOST_KEY = "wrong host key"
     LOGIN_BROKEN = "login broken"
+    AGENT_FAILED = "rsh agent failed"
     PLAIN = "ready (plain sshd)"
+    BY_AGENT = "ready (rsh agent)"
     READY = "ready"
 
     @property
     def ready(self) -> bool:
         """Tell whether mpirun can start a daemon there."""
-        return self in (Reach.READY, Reach.PLAIN)
+        return self in (Reach.READY, Reach.PLAIN, Reach.BY_AGENT)
 
     @property
     def permanent(self) -> bool:

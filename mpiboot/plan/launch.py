@@ -198,7 +198,7 @@ def prepare(
         variables=variables,
         environ={**environ, **{one.name: one.value for one in called.variables}},
         notes=tuple(notes + ([unwrapped] if unwrapped else [])),
-        told=tuple(told),
+        told=(*told, *([unwrapped] if settings.rsh_agent else [])),
         kept=tuple((one.name, one.reason) for one in kept),
         wrapper=wrapper,
         pipe_stdout=dialect.SPOILS_STDOUT,
@@ -243,6 +243,7 @@ def _request(
         mpirun=ground.mpirun,
         hostfile=f"{ground.directory}/hostfile",
         ssh_config=f"{ground.directory}/ssh_config",
+        rsh_agent=settings.rsh_agent,
         np=layout.np,
         nodes=len(layout.places),
         as_root=ground.as_root,
@@ -329,7 +330,14 @@ def _exports(
 def files(
     settings: Settings, dialect: Dialect, ground: Ground, layout: Layout
 ) -> tuple[PlannedFile, ...]:
-    """Plan the files by which workers are reached."""
+    """Plan the files by which workers are reached; a program in place of ssh needs the first only."""
+    hostfile = PlannedFile(
+        path=f"{ground.directory}/hostfile",
+        text=dialect.hostfile(layout.nodes, settings.map_by),
+        reason=f"{len(layout.places)} workers, {layout.total_slots} slots",
+    )
+    if settings.rsh_agent:
+        return (hostfile,)
     known = f"{ground.directory}/known_hosts"
     config = sshconf.ssh_config(
         layout.places,
@@ -339,11 +347,7 @@ def files(
         known_hosts=known,
     )
     return (
-        PlannedFile(
-            path=f"{ground.directory}/hostfile",
-            text=dialect.hostfile(layout.nodes, settings.map_by),
-            reason=f"{len(layout.places)} workers, {layout.total_slots} slots",
-        ),
+        hostfile,
         PlannedFile(
             path=f"{ground.directory}/ssh_config",
             text=config,

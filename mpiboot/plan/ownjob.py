@@ -46,7 +46,7 @@ class Job:
         dialect: name of the MPI.
         version: its version.
         hostfile: path of the file with the workers and their slots, in this MPI's own format.
-        ssh_config: path of the configuration for ssh.
+        ssh_config: path of the configuration for ssh; empty where ssh is not what reaches workers.
         np: ranks to start, where somebody asks.
         hosts: each worker as mpirun sees it, with its slots.
         names: for each name that a user may write for a worker and mpirun sees another, that one.
@@ -56,6 +56,8 @@ class Job:
         wrapper: words before each rank's program; nothing: ranks are started as they are.
         json_log: whether the agent logs in JSON.
         discovery: path of the discovery script of an elastic job; empty for others.
+        rsh_agent: program that reaches workers in place of ssh; empty: ssh.
+        given: path of the file from which the hosts were taken; empty: they were not in one.
     """
 
     dialect: str
@@ -71,6 +73,8 @@ class Job:
     wrapper: tuple[str, ...] = ()
     json_log: bool = False
     discovery: str = ""
+    rsh_agent: str = ""
+    given: str = ""
 
     @property
     def openmpi(self) -> bool:
@@ -105,10 +109,11 @@ def environment(job: Job, environ: Mapping[str, str]) -> Changes:
     translated = _translated(environ) if job.dialect == _OPENMPI5 else {}
     whole = {**environ, **{new: environ[old] for new, old in translated.items()}}
     ssh_args = _SSH_ARGS[job.dialect]
+    words = with_config(job, whole.get(ssh_args, ""))
     variables = {
         **{new: environ[old] for new, old in translated.items()},
         **{name: value for name, value in _defaults(job) if name not in whole},
-        ssh_args: with_config(job, whole.get(ssh_args, "")),
+        **({ssh_args: words} if words else {}),
     }
     variables = {name: value for name, value in variables.items() if environ.get(name) != value}
     why = "Open MPI 5 reads that name in place of the old one"
@@ -122,7 +127,7 @@ def with_config(job: Job, theirs: str) -> str:
     A configuration file of the user's own takes the place of ours.
     """
     words = theirs.split()
-    if any(word.startswith("-F") for word in words):
+    if not job.ssh_config or any(word.startswith("-F") for word in words):
         return theirs
     return " ".join(["-F", job.ssh_config, *words])
 
@@ -137,10 +142,14 @@ def _defaults(job: Job) -> Iterator[tuple[str, str]]:
     """Yield what is set unless the user did; the reasons are those of the dialects."""
     if job.dialect == "MPICH":
         yield "HYDRA_HOST_FILE", job.hostfile
-        yield "HYDRA_LAUNCHER", "ssh"
+        yield "HYDRA_LAUNCHER", "rsh" if job.rsh_agent else "ssh"
+        if job.rsh_agent:
+            yield "HYDRA_LAUNCHER_EXEC", job.rsh_agent
     elif job.dialect == "Intel MPI":
         yield "I_MPI_HYDRA_HOST_FILE", job.hostfile
-        yield "I_MPI_HYDRA_BOOTSTRAP", "ssh"
+        yield "I_MPI_HYDRA_BOOTSTRAP", "rsh" if job.rsh_agent else "ssh"
+        if job.rsh_agent:
+            yield "I_MPI_HYDRA_BOOTSTRAP_EXEC", job.rsh_agent
         slots = {count for _, count in job.hosts}
         if len(slots) == 1:
             # It reads no slots in a file that a variable names, and takes all cores of a host.
@@ -163,6 +172,8 @@ def _openmpi(job: Job) -> Iterator[tuple[str, str]]:
         "oob_tcp_keepalive_intvl": "2",
         "oob_tcp_keepalive_probes": "3",
     }
+    if job.rsh_agent:
+        params["plm_rsh_agent"] = job.rsh_agent
     if len(job.hosts) > _CONCURRENT:
         params["plm_rsh_num_concurrent"] = str(len(job.hosts))
     if job.dotted_names:

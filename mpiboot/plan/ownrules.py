@@ -9,6 +9,7 @@ from mpiboot.plan.ownflags import Option
 from mpiboot.plan.ownjob import RENAMED, Job, with_config
 
 HOSTS = ("H", "host", "hosts")
+_HOSTFILES = ("hostfile", "machinefile", "default-hostfile", "f", "machine")
 _SSH_ARGS = ("plm_rsh_args", "plm_ssh_args")
 _MCA = ("mca", "gmca", "omca", "gomca", "prtemca")
 # Open MPI 5.0.11 knows these with two dashes only; after one it finds no value, or no such option.
@@ -60,6 +61,19 @@ def _known_hosts(option: Option, job: Job) -> Change | None:
     flag = option.words[0].partition("=")[0]
     words = (f"{flag}={value}",) if option.glued else (flag, value)
     return Change(words=words, why="the worker's name in this job's hostfile")
+
+
+def _same_hostfile(option: Option, job: Job) -> Change | None:
+    """Take the job's hostfile for the one that its hosts were read from.
+
+    It has the same hosts in the form that this MPI reads, and under a name by which mpirun knows its
+    own container where that is one of them.
+    """
+    if option.name not in _HOSTFILES or not job.given or option.value != job.given:
+        return None
+    flag = option.words[0].partition("=")[0]
+    words = (f"{flag}={job.hostfile}",) if option.glued else (flag, job.hostfile)
+    return Change(words=words, why="the same workers, as this mpirun knows them")
 
 
 def _counted_hosts(option: Option, job: Job) -> Change | None:
@@ -173,8 +187,8 @@ def _intel(option: Option, job: Job) -> Change | None:
 
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
-    "Open MPI 4": (_known_hosts, _joined_mca),
-    "Open MPI 5": (_known_hosts, _joined_mca, _renamed_mca, _openmpi5),
-    "MPICH": (_known_hosts, _hydra, _mpich),
-    "Intel MPI": (_counted_hosts, _known_hosts, _hydra, _intel),
+    "Open MPI 4": (_same_hostfile, _known_hosts, _joined_mca),
+    "Open MPI 5": (_same_hostfile, _known_hosts, _joined_mca, _renamed_mca, _openmpi5),
+    "MPICH": (_same_hostfile, _known_hosts, _hydra, _mpich),
+    "Intel MPI": (_same_hostfile, _counted_hosts, _known_hosts, _hydra, _intel),
 }

@@ -30,6 +30,8 @@ def ssh(args: Sequence[str], job: Job) -> list[str]:
 
     A configuration file that the call names itself takes the place of ours.
     """
+    if not job.ssh_config:
+        return list(args)
     at = 0
     while at < len(args) and args[at].startswith("-") and args[at] != "--":
         letters = args[at][1:]

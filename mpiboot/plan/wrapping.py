@@ -60,6 +60,11 @@ def decide(
     """
     if not settings.rank_wrapper:
         return None, "ranks are started without a wrapper: --no-rank-wrapper"
+    if settings.rsh_agent:
+        return None, (
+            f"workers are reached through {settings.rsh_agent}, without leases: nobody but mpirun"
+            " tells where ranks ran, and whether one or a worker was lost"
+        )
     argv, why = agreement.wrapper(hosts)
     if why:
         return None, f"ranks are started without a wrapper: {why}"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from mpiboot.link import client
+from mpiboot.model.hosts import Host
 from mpiboot.model.settings import Settings
 from mpiboot.plan import holding
+from mpiboot.plan.gather import Seen
 from mpiboot.roles import gathering, ground
 from mpiboot.roles.attempts import Approach
 from mpiboot.roles.serving import default_port
@@ -12,13 +16,19 @@ from mpiboot.runtime import openfiles, sshd
 from mpiboot.runtime.keys import KeyMaterial
 
 
-def approach(settings: Settings, material: KeyMaterial, launcher_id: str) -> Approach:
+def approach(
+    settings: Settings,
+    material: KeyMaterial,
+    launcher_id: str,
+    through: Callable[[Host], Awaitable[Seen]] | None,
+) -> Approach:
     """Say how to reach and log in to each worker.
 
     Args:
         settings: what the user chose.
         material: the job's keys.
         launcher_id: by which workers know this launcher.
+        through: asks a host through the program in place of ssh; None: over ssh.
 
     Raises:
         ConfigError: the user's known_hosts file cannot be read.
@@ -42,4 +52,5 @@ def approach(settings: Settings, material: KeyMaterial, launcher_id: str) -> App
         quorum=settings.min_workers,
         elastic=settings.elastic,
         lease_limit=holding.bound(settings.lease_limit, room),
+        through=through,
     )

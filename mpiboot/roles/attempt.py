@@ -25,7 +25,7 @@ from mpiboot.plan.layout import Layout
 from mpiboot.plan.modes import Purpose
 from mpiboot.plan.release import Over
 from mpiboot.report.progress import Bar
-from mpiboot.roles import approaching, elastic, goodbye, ground, installation
+from mpiboot.roles import approaching, elastic, goodbye, ground, installation, keyring, rshagent
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.claiming import Claimant
 from mpiboot.roles.discovery import Discovery
@@ -35,7 +35,6 @@ from mpiboot.roles.installation import Installation
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.planning import Planned, Planning
 from mpiboot.roles.watching import Watch
-from mpiboot.runtime import keymaking, keys
 from mpiboot.runtime.keys import KeyMaterial
 
 # A fault of our own is told at once, but workers that are ready are released first.
@@ -106,7 +105,7 @@ class Attempt:
         """Tell every worker how it ended, and let go of it."""
         if self._gathering is not None:
             await self._gathering.stop()
-            unheld = goodbye.visit(over, self._gathering.unheld, self._gathering.again)
+            unheld = goodbye.visit(over, self._gathering.unvisited, self._gathering.again)
             untold, _ = await asyncio.gather(unheld, goodbye.say(over, self.leases))
             if untold:
                 logger.warning("%s could not be told of the end", parties.listed(untold))
@@ -127,8 +126,7 @@ class Attempt:
         installed.add_done_callback(lambda task: task.cancelled() or task.exception())
         loop = asyncio.get_running_loop()
         loop.run_in_executor(None, client.load)
-        origin = keys.find(self._settings, agent.env)
-        material = await loop.run_in_executor(None, keymaking.prepare, origin, agent.directory)
+        material = await keyring.prepare(self._settings, agent.env, agent.directory)
         own = await loop.run_in_executor(None, ground.own, agent.job_env)
         self._enter(Stage.WAITING)
         decision = await self._gather(source, material, own, installed)
@@ -140,7 +138,7 @@ class Attempt:
         if not await agent.unless_stopped(installed):
             return agent.stopped_while("launching")
         planning = Planning(agent, installed.result(), material, self._view.command)
-        planned = await planning.plan(decision, own, self._own_address())
+        planned = await planning.plan(decision, own, self._own_address(own))
         self._view.layout, self._view.plan = planned.arranged, planned.plan
         if self._purpose.rehearsal:
             logger.info("%s", planned.plan.text().rstrip("\n"))
@@ -168,7 +166,9 @@ class Attempt:
     ) -> Decision | None:
         """Wait for the workers; None when stopped meanwhile."""
         settings, agent = self._settings, self._agent
-        approach = approaching.approach(settings, material, self._claimant.launcher_id)
+        approach = approaching.approach(
+            settings, material, self._claimant.launcher_id, rshagent.through(agent)
+        )
         self._gathering = Gathering(source, approach, own, Bar(settings.progress))
         self._view.gathering = self._gathering
         script = discovery.path(settings, str(agent.directory))
@@ -184,8 +184,10 @@ class Attempt:
         table = gather.table(seen, waited)
         return NotReadyError(f"{decision.reason}\n{table}" if seen else decision.reason)
 
-    def _own_address(self) -> str:
+    def _own_address(self, own: Own) -> str:
         """Return the address of this container that workers see; empty where all ranks run here."""
+        if self._settings.rsh_agent:  # nobody has seen it: a pod has one, or the first is the one
+            return next(iter(own.addresses), "")
         leases = self._gathering.leases.values() if self._gathering else ()
         return next((lease.own_address for lease in leases if lease.own_address), "")
 

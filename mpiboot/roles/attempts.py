@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from mpiboot.link import client
@@ -44,6 +44,7 @@ class Approach:
         quorum: how many are enough when not all come; 0: all are needed.
         elastic: whether workers may come and go while the job runs.
         lease_limit: how many leases are held at most.
+        through: asks a host through the program in place of ssh; None: over ssh.
     """
 
     login: client.Terms
@@ -56,6 +57,7 @@ class Approach:
     quorum: int = 0
     elastic: bool = False
     lease_limit: int = 4096
+    through: Callable[[Host], Awaitable[Seen]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +220,9 @@ class Attempts:
 
     async def _try(self, host: Host, pauses: Pauses) -> Attempted:
         approach, own = self._approach, self._own
-        near = identity.by_name(host.name, own)
+        near = Nearness.HERE if host.here else identity.by_name(host.name, own)
+        if approach.through is not None and near is Nearness.ELSEWHERE:
+            return Attempted(seen=await approach.through(host), pause_s=pauses.login())
         addresses = [host.name]
         if near is not Nearness.HERE and not host.is_address:
             try:

@@ -214,7 +214,7 @@ class Gathering:
             if tried.lease is not None:
                 tried.lease.close()
             return
-        leased = tried.lease is None or self._hold(host, tried.lease)
+        leased = tried.seen.leased if tried.lease is None else self._hold(host, tried.lease)
         self.seen[host.name] = replace(tried.seen, ready_after_s=self.waited_s, leased=leased)
         logger.debug("%s: %s after %.2f s", host.name, tried.seen.reach.value, self.waited_s)
         self._changed.set()
@@ -237,6 +237,11 @@ class Gathering:
     def unheld(self) -> list[Seen]:
         """Those to whom a login works, and of whom there is no lease."""
         return [one for one in self.seen.values() if one.reach.ready and not one.leased]
+
+    @property
+    def unvisited(self) -> list[Seen]:
+        """Those of them who have an agent or a plain sshd to log in to."""
+        return [one for one in self.unheld if one.reach is not Reach.BY_AGENT]
 
     async def again(self, one: Seen) -> Lease | None:
         """Log in once more where there is no lease; None where that does not work now."""

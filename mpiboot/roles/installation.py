@@ -76,8 +76,7 @@ async def find(
     except MpibootError as fault:
         raise ConfigError(f"mpirun: {fault}") from fault
     dialect, version = mpi.detect(done.text, path)
-    if inspect.find_program("ssh", env) is None:
-        raise ConfigError("no ssh client on PATH", hint="install openssh-client in this image")
+    _check_way(settings.rsh_agent, env)
     wrong = program.mismatch(look, dialect.FAMILY, f"{dialect.NAME} {version}")
     if wrong:
         raise ConfigError(wrong, hint="choose the right one with --mpi-home or --mpirun")
@@ -95,6 +94,17 @@ async def find(
         own=own,
         programs=_programs(path, env, own, dialect) if own is not None else {},
     )
+
+
+def _check_way(rsh_agent: str, env: Mapping[str, str]) -> None:
+    """Refuse to go on without the program that reaches workers."""
+    if not rsh_agent and inspect.find_program("ssh", env) is None:
+        raise ConfigError("no ssh client on PATH", hint="install openssh-client in this image")
+    if rsh_agent and not os.access(rsh_agent, os.X_OK):
+        raise ConfigError(
+            f"{rsh_agent}, which is to reach workers in place of ssh, cannot be executed",
+            hint="check --rsh-agent, and the mode of the file",
+        )
 
 
 def _own(settings: Settings, command: Sequence[str], env: Mapping[str, str]) -> Own | None:

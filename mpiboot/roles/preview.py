@@ -10,10 +10,10 @@ from mpiboot.model.hosts import Enumerated, Host, Listed
 from mpiboot.model.settings import Settings
 from mpiboot.plan import layout
 from mpiboot.plan.gather import Reach, Seen
-from mpiboot.roles import ground, installation, planning
+from mpiboot.roles import ground, installation, keyring, planning
 from mpiboot.roles.agent import job_environment
 from mpiboot.roles.serving import default_port
-from mpiboot.runtime import files, keys
+from mpiboot.runtime import files
 from mpiboot.runtime.children import Children
 from mpiboot.runtime.keys import KeyMaterial
 from mpiboot.runtime.signals import SignalPump
@@ -31,7 +31,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     job_env = job_environment(env)
     installed = await installation.find(settings, job_env, children, command)
     pump.stop()
-    origin = keys.find(settings, env)
+    of_keys = keyring.note(settings, env)
     source = ground.find_source(settings, env)
     seen, notes = _presumed(source, settings)
     own = ground.own(job_env)
@@ -50,7 +50,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
         host_keys=(),
         host_publics=(),
         known_hosts="",
-        what=origin.what,
+        what="",
     )
     what = ground.collect(
         settings, installed, presumed, directory=directory, job_env=job_env,
@@ -62,7 +62,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     # Which networks pods have is not known before they are there.
     plan = replace(plan, notes=tuple(one for one in plan.notes if not one.startswith("network:")))
     lines = [
-        f"note   keys from {origin.what}; host keys of the job are pinned at the start",
+        f"note   {of_keys}",
         *notes,
     ]
     return "\n".join(lines) + "\n" + plan.text()
@@ -90,5 +90,5 @@ def _presumed(source: Listed | Enumerated, settings: Settings) -> tuple[list[See
     for number, host in enumerate(hosts, start=1):
         address = host.name if host.is_address else f"192.0.2.{number % 255}"
         port = host.port or default_port(settings)
-        seen.append(Seen(host=host, reach=Reach.PLAIN, address=address, port=port))
+        seen.append(Seen(host=host, reach=Reach.PLAIN, address=address, port=port, here=host.here))
     return seen, notes

@@ -19,7 +19,7 @@ from mpiboot.model.outcome import Failure, Fault, Outcome, Stage
 from mpiboot.plan import modes, release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import catalogue, metrics
-from mpiboot.roles import beside, calling, hooks, ranksignals, stalling, witness
+from mpiboot.roles import beside, calling, hooks, ranksignals, rshagent, stalling, witness
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.clearing import Clearing
 from mpiboot.roles.fence import Fence
@@ -325,4 +325,6 @@ class Worker:
 
 async def work(agent: Agent) -> Outcome:
     """Run the worker role."""
+    if agent.settings.rsh_agent:
+        return await rshagent.idle(agent)
     return await Worker(agent).run()

@@ -1,0 +1,37 @@
+"""The launcher's keys: found, copied, or not needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from mpiboot.model.settings import Settings
+from mpiboot.roles import rshagent
+from mpiboot.runtime import keymaking, keys
+from mpiboot.runtime.keys import KeyMaterial
+
+
+async def prepare(settings: Settings, env: Mapping[str, str], directory: Path) -> KeyMaterial:
+    """Lay the job's keys into the private directory, in a thread.
+
+    Raises:
+        ConfigError: there are none, or they cannot be used.
+    """
+    if settings.rsh_agent:
+        return rshagent.NO_KEYS
+    origin = keys.find(settings, env)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(None, keymaking.prepare, origin, directory)
+
+
+def note(settings: Settings, env: Mapping[str, str]) -> str:
+    """Tell where the keys will come from, for people.
+
+    Raises:
+        ConfigError: there are none.
+    """
+    if settings.rsh_agent:
+        return f"no keys are needed: workers are reached through {settings.rsh_agent}"
+    what = keys.find(settings, env).what
+    return f"keys from {what}; host keys of the job are pinned at the start"
