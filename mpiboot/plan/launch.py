@@ -19,6 +19,7 @@ from mpiboot.plan import (
     program,
     rankenv,
     sshconf,
+    takeover,
     wrapping,
 )
 from mpiboot.plan.layout import Layout
@@ -156,6 +157,10 @@ def prepare(
     Raises:
         ConfigError: this MPI cannot bear a name, or cannot do what is wanted.
     """
+    taken = takeover.take(
+        ground.environ, given=settings.hostfile, own=f"{ground.directory}/hostfile"
+    )
+    ground = replace(ground, environ=taken.environ)
     fault = dialect.check_names(ground.hostname, layout.nodes)
     if fault:
         raise ConfigError(
@@ -190,7 +195,8 @@ def prepare(
     variables = (*given, *called.variables)
     kept = _kept(settings, dialect, ground, facts)
     told = _told(layout, facts, choice, notes, kept)
-    notes = [*_notes(dialect, ground, layout, facts), f"network: {choice.reason}", *told]
+    notes = [*_notes(dialect, ground, layout, facts), f"network: {choice.reason}"]
+    notes += [*taken.notes, *told]
     return LaunchPlan(
         program=command[0],
         files=files(settings, dialect, ground, layout),

@@ -50,7 +50,7 @@ STAY = (
     ),
     Rule(
         names=("HOSTNAME", "HOST", "HOST_IP", "POD_*", "NODE_NAME", "NODE_IP", "MY_POD_*",
-               "MY_NODE_*"),
+               "MY_NODE_*", "K_MPI_JOB_ROLE"),
         reason="names the launcher's container; each worker has its own",
     ),
     Rule(

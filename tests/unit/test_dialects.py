@@ -24,6 +24,7 @@ from mpiboot.plan import launch, layout, ranks
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.launch import Ground, LaunchPlan
+from tests.helpers.operator import IMPLEMENTATIONS, Job
 
 GOLDEN = Path(__file__).with_name("golden")
 VERSIONS = {"Open MPI 4": "4.1.4", "Open MPI 5": "5.0.7", "MPICH": "4.2.1", "Intel MPI": "2021.18"}
@@ -72,6 +73,11 @@ def two(slots: int = 2, **host: Any) -> list[Host]:
     return [Host(name=f"w{n}", slots=slots, **host) for n in (1, 2)]
 
 
+OPERATORS = {
+    name: value
+    for implementation in IMPLEMENTATIONS
+    for name, value in Job(implementation=implementation).launcher_env().items()
+}
 CASES = {
     "two-hosts": Case(two()),
     "two-hosts-plain-profile": Case(two(), Settings(profile="plain")),
@@ -98,6 +104,29 @@ CASES = {
     "networks-by-other-names": Case(
         two(), networks=("net{number} {address}/16", "cni0 10.99.0.{number}/16")
     ),
+    "mpi-operator": Case(
+        [Host(name=f"pi-worker-{n}.pi.ns.svc", slots=2) for n in (0, 1)],
+        Settings(hostfile="/etc/mpi/hostfile"),
+        environ=OPERATORS,
+    ),
+    "mpi-operator-launcher-as-worker": Case(
+        [
+            Host(name="pi-launcher.pi.ns.svc", slots=1, here=True),
+            Host(name="pi-worker-0.pi.ns.svc", slots=1),
+        ],
+        Settings(hostfile="/etc/mpi/hostfile"),
+        hostname="pi-launcher",
+        environ=OPERATORS,
+    ),
+    "rsh-agent": Case(
+        [Host(name=f"pi-worker-{n}", slots=1) for n in (0, 1)],
+        Settings(rsh_agent="/etc/mpi/kubexec.sh", hostfile="/etc/mpi/hostfile"),
+        environ={
+            "OMPI_MCA_plm_rsh_agent": "/etc/mpi/kubexec.sh",
+            "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
+        },
+        facts=None,
+    ),
     "ipv6": Case([Host(name=f"fd00::{n}", slots=1) for n in (1, 2)]),
 }
 
@@ -110,7 +139,8 @@ def plan_of(dialect: Dialect, case: Case) -> LaunchPlan:
     ]
     seen = [
         Seen(
-            host=host, reach=Reach.READY, here=host.name == case.hostname, address=address,
+            host=host, reach=Reach.READY, address=address,
+            here=host.here or host.name == case.hostname,
             port=host.port or case.port, facts=case.facts_of(dialect, number, address),
         )
         for number, (host, address) in enumerate(zip(case.hosts, addresses, strict=True), start=1)
@@ -163,7 +193,7 @@ def test_golden_plans(dialect: Dialect, name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.NAME.replace(" ", "").lower())
 def test_contract_of_every_plan(dialect: Dialect, name: str) -> None:
-    """What must hold on every MPI: the job last and untouched, ssh by our file, no value in argv."""
+    """What must hold on every MPI: the job last and untouched, workers by our way, no value in argv."""
     case = CASES[name]
     plan = plan_of(dialect, case)
     job = ["python3", "train.py", "--lr", "0.1", "a b", "$HOME"]
@@ -173,7 +203,7 @@ def test_contract_of_every_plan(dialect: Dialect, name: str) -> None:
     if plan.wrapper is not None:
         assert list(plan.wrapper.argv) == plan.argv[-len(job) - 5 : -len(job) - 1]
     told = " ".join([*plan.argv, *(one.value for one in plan.variables)])
-    assert "-F /run/mpiboot/launcher/ssh_config" in told
+    assert (case.settings.rsh_agent or "-F /run/mpiboot/launcher/ssh_config") in told
     assert "/run/mpiboot/launcher/hostfile" in plan.argv
     assert "s3cret" not in " ".join(plan.argv)
     assert "s3cret" not in plan.text()

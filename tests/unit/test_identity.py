@@ -20,6 +20,8 @@ OWN = Own(hostname="job-launcher", addresses=("10.0.0.5", "fd00::5"), facts=Fact
         ("10.0.0.5", Nearness.HERE),
         ("fd00::5", Nearness.HERE),
         ("job-launcher.job.ns.svc", Nearness.LIKELY),
+        ("job-launcher.job.ns.svc.cluster.local", Nearness.LIKELY),
+        ("job-launcher.job-worker", Nearness.LIKELY),
         ("job-worker-0.job.ns.svc", Nearness.ELSEWHERE),
         ("10.0.0.6", Nearness.ELSEWHERE),
         ("job", Nearness.ELSEWHERE),
