@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from mpiboot.errors import ConfigError, UsageError
 from mpiboot.model.hosts import Source
 from mpiboot.model.settings import Settings
-from mpiboot.platforms import declared, hostlist
+from mpiboot.platforms import declared, hostlist, kubexec, mpioperator, trainer
 from mpiboot.platforms.protocol import Identity, Platform, Suggestion, Surroundings
 
-PLATFORMS: tuple[Platform, ...] = (declared, hostlist)
+# First who is told by a variable of its own; by names and files alone only where no hosts are given.
+PLATFORMS: tuple[Platform, ...] = (declared, kubexec, mpioperator, trainer, hostlist)
 
 
 def wanted_files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,0 +1,93 @@
+"""What Kubeflow's operators and Trainer put into a launcher's environment, read as values.
+
+They address one mpirun, each in its own variables; which of them are there tells the implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mpiboot.platforms.protocol import Suggestion, Surroundings
+
+HOSTFILE = "/etc/mpi/hostfile"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Implementation:
+    """The variables in which an operator addresses one MPI.
+
+    Attributes:
+        name: as `mpiImplementation` has it.
+        hostfiles: those that name the hostfile.
+        slots: the one with the slots of a worker; empty: there is none.
+        agents: those that name a program in place of ssh (v1).
+    """
+
+    name: str
+    hostfiles: tuple[str, ...]
+    slots: str
+    agents: tuple[str, ...]
+
+
+IMPLEMENTATIONS = (
+    Implementation(
+        name="OpenMPI",
+        # The latter are for images whose makers say the same to Open MPI 5.
+        hostfiles=("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"),
+        slots="OMPI_MCA_orte_set_default_slots",
+        agents=("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"),
+    ),
+    Implementation(
+        name="Intel",
+        hostfiles=("I_MPI_HYDRA_HOST_FILE",),
+        slots="I_MPI_PERHOST",
+        agents=("I_MPI_HYDRA_BOOTSTRAP_EXEC",),
+    ),
+    Implementation(
+        name="MPICH",
+        hostfiles=("HYDRA_HOST_FILE",),
+        slots="",
+        agents=("HYDRA_LAUNCHER_EXEC",),
+    ),
+)
+
+
+def hostfile(env: Mapping[str, str]) -> tuple[str, str]:
+    """Tell where the hostfile is, and which variable says so; empty: none does."""
+    for one in IMPLEMENTATIONS:
+        for name in one.hostfiles:
+            if env.get(name, "").startswith("/"):
+                return env[name], name
+    return HOSTFILE, ""
+
+
+def slots(env: Mapping[str, str]) -> tuple[str, str]:
+    """Tell the slots of a worker, and which variable says so; both empty: none does."""
+    for one in IMPLEMENTATIONS:
+        text = env.get(one.slots, "")
+        if text.isascii() and text.isdigit() and 0 < int(text[:7]) <= 100_000:
+            return str(int(text)), one.slots
+    return "", ""
+
+
+def rsh_agent(env: Mapping[str, str]) -> tuple[str, str]:
+    """Tell the program that v1 operators have in place of ssh, and which variable says so."""
+    for one in IMPLEMENTATIONS:
+        for name in one.agents:
+            if env.get(name, "").endswith("/kubexec.sh"):
+                return env[name], name
+    return "", ""
+
+
+def suggestions(around: Surroundings) -> dict[str, Suggestion]:
+    """Suggest the hostfile and the slots, as far as a launcher is told of them."""
+    found = {}
+    path, variable = hostfile(around.env)
+    if path in around.files and not around.settings.hosts:
+        why = f"{variable} says so" if variable else "it is there"
+        found["hostfile"] = Suggestion(value=path, why=why)
+    count, variable = slots(around.env)
+    if count:
+        found["slots"] = Suggestion(value=count, why=f"{variable} says so")
+    return found
