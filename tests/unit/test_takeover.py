@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mpiboot.plan import takeover
+from mpiboot.plan import ownjob, takeover
 from tests.helpers.operator import IMPLEMENTATIONS, Job
+from tests.unit.test_ownargs import VERSIONS, job
 
 OWN = "/run/mpiboot/launcher/hostfile"
 
@@ -49,6 +50,23 @@ def test_devices_that_are_not_hidden_are_no_business_of_ours() -> None:
     """Only the empty value is the operator's."""
     env = {"HYDRA_HOST_FILE": "/etc/mpi/hostfile", "NVIDIA_VISIBLE_DEVICES": "all"}
     assert taken(env)["NVIDIA_VISIBLE_DEVICES"] == "all"
+
+
+@pytest.mark.parametrize("dialect", VERSIONS)
+def test_a_commands_own_mpirun_finds_our_hostfile(dialect: str) -> None:
+    """What the operator set for it, and what it reads, is one file, with nothing beside it."""
+    implementation = {"MPICH": "MPICH", "Intel MPI": "Intel"}.get(dialect, "OpenMPI")
+    env = taken(Job(implementation=implementation).launcher_env())
+    ours = job(dialect, hostfile=OWN, dotted_names=True)
+    whole = {**env, **ownjob.environment(ours, env).variables}
+    hostfiles = {
+        value for name, value in whole.items() if name.lower().endswith(("hostfile", "host_file"))
+    }
+    assert hostfiles == {OWN}
+    assert not any("ConnectionAttempts" in value for value in whole.values())
+    if dialect.startswith("Open MPI"):
+        prefix = "OMPI_MCA_orte" if dialect == "Open MPI 4" else "PRTE_MCA_prte"
+        assert whole[f"{prefix}_keep_fqdn_hostnames"] == "1"
 
 
 def test_hosts_from_elsewhere() -> None:
