@@ -30,7 +30,8 @@ _FILE_LIMIT = 64 * 1024
 _FILES_LIMIT = 256
 HOW_TO_MAKE = (
     "make a secret with `mpiboot keygen --out FILE` and give both roles MPIBOOT_SECRET_FILE, or name"
-    " a directory that holds a key pair with MPIBOOT_KEY_DIR"
+    " a directory that holds a key pair with MPIBOOT_KEY_DIR; in an MPIJob, let sshAuthMountPath and"
+    " fsGroup put the operator's keys where this user can read them"
 )
 
 
