@@ -1,0 +1,170 @@
+"""MPIJobs and TrainJobs of every release on every MPI: unchanged commands run on all workers."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.docker.conftest import Box
+from tests.helpers.operated import Operated, may_own
+from tests.helpers.operator import RELEASES, Job
+
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.skipif(not may_own(), reason="volumes belong to root: run as root"),
+]
+
+STACKS = {
+    "OpenMPI": ("openmpi4", "openmpi5"),
+    "Intel": ("intelmpi",),
+    "MPICH": ("mpich", "mpich4.0"),
+}
+SUM = ("python3", "/opt/mpiboot/share/programs/allreduce.py")
+MATRIX = [
+    pytest.param(stack, job, id=f"{job}-{stack}")
+    for release in RELEASES
+    for implementation, stacks in STACKS.items()
+    for as_worker in (False, True)
+    for domain in ("", "cluster.local")
+    if Job.exists(release, implementation, as_worker=as_worker, domain=domain)
+    for job in [
+        Job(release=release, implementation=implementation, as_worker=as_worker, domain=domain)
+    ]
+    for stack in stacks
+]
+
+
+def waited_s(operated: Operated) -> float:
+    """Read how long the launcher has waited."""
+    log = operated.box.logs(operated.job.launcher)
+    found = re.search(r"workers ready after ([\d.]+) s", log)
+    assert found, log
+    return float(found[1])
+
+
+def assert_on_all(operated: Operated) -> None:
+    """Assert that the job has run on every host that it has, and all have left."""
+    box, job = operated.box, operated.job
+    code = box.wait(job.launcher, 120)
+    log = box.logs(job.launcher)
+    assert code == 0, log
+    hosts = job.count + job.as_worker
+    assert f"ranks={hosts} hosts={hosts}" in log, log
+    assert operated.codes() == [0] * job.count
+
+
+@pytest.mark.parametrize("form", ["program", "mpirun"])
+@pytest.mark.parametrize(("stack", "job"), MATRIX)
+def test_every_release_on_every_mpi(
+    box: Box, tmp_path: Path, stack: str, job: Job, form: str
+) -> None:
+    """All workers run the job, and the launcher where it is one; its own name is never published.
+
+    An unresolvable name of its own costs 0 s.
+    """
+    operated = Operated(box, stack, job, tmp_path)
+    operated.workers()
+    for name in job.workers:
+        operated.publish(name)
+    operated.launcher(*(("mpirun", *SUM) if form == "mpirun" else SUM))
+
+    assert_on_all(operated)
+    assert waited_s(operated) < 5
+    assert job.record(job.launcher) not in operated.queries()
+    assert not any(name.startswith(f"{job.launcher}.") for name in operated.queries())
+
+
+@pytest.mark.parametrize(("late_s", "stack"), [(3, "openmpi4"), (12, "openmpi5")])
+def test_a_late_record_is_waited_for(box: Box, tmp_path: Path, late_s: int, stack: str) -> None:
+    """A worker whose record appears late is waited for, and no longer than 1.5 s beyond."""
+    job = Job()
+    operated = Operated(box, stack, job, tmp_path)
+    operated.workers()
+    operated.publish(job.workers[0])
+    operated.launcher(*SUM)
+    operated.publish(job.workers[1], after_s=late_s)
+
+    assert_on_all(operated)
+    assert waited_s(operated) < late_s + 1.5
+
+
+def test_a_failed_attempt_is_tried_again(box: Box, tmp_path: Path) -> None:
+    """The next launcher finds the same workers, under names that it had before."""
+    job = Job()
+    operated = Operated(box, "openmpi5", job, tmp_path)
+    operated.workers()
+    for name in job.workers:
+        operated.publish(name)
+    operated.launcher("sh", "-c", "exit 3")
+    assert box.wait(job.launcher, 60) == 3
+    assert [box.state(name)["Status"] for name in job.workers] == ["running"] * 2
+
+    volume = ("-v", f"{tmp_path}/mpi:/etc/mpi:ro")
+    operated.start("again", "launcher", job.launcher_env(), "--", *SUM, volumes=volume)
+    assert box.wait("again", 60) == 0, box.logs("again")
+    assert operated.codes() == [0, 0]
+
+
+# Contract 1.7: who, where the Secret is mounted, group of the volume, release; None: it works.
+KEYS = {
+    "root": (None, "/root/.ssh", None, "v0.8", None),
+    "root-fsgroup": (None, "/root/.ssh", 1337, "v0.8", None),
+    "root-other-path": (None, "/home/mpiuser/.ssh", None, "v0.8", None),
+    "1000": (1000, "/home/mpiuser/.ssh", None, "v0.8", None),
+    "1000-default-path": (1000, "/root/.ssh", None, "v0.8", "sshAuthMountPath"),
+    "1000-trainer-fsgroup": (1000, "/home/mpiuser/.ssh", 1000, "trainer", None),
+    "1000-trainer": (1000, "/home/mpiuser/.ssh", None, "trainer", "fsGroup"),
+    "random": (1234567, "/home/mpiuser/.ssh", None, "v0.8", "no entry in /etc/passwd"),
+}
+
+
+@pytest.mark.parametrize("row", KEYS)
+def test_keys_as_they_are_mounted(box: Box, tmp_path: Path, row: str) -> None:
+    """Whoever can read the key can use it; who cannot ends within 1 s of its start, with the remedy."""
+    uid, mount, group, release, remedy = KEYS[row]
+    job = Job(release=release)
+    operated = Operated(box, "openmpi4", job, tmp_path, mount=mount, uid=uid, fs_group=group)
+    begun = time.monotonic()
+    operated.workers()
+    if remedy is not None:
+        assert operated.codes(15) == [78, 78]
+        assert time.monotonic() - begun < 8  # of which nearly all is two containers' start
+        assert remedy in box.logs(job.workers[0])
+        return
+    for name in job.workers:
+        operated.publish(name)
+    operated.launcher(*SUM)
+    assert_on_all(operated)
+
+
+# Contract 1.9, as far as containers tell: options of docker, uid, and whether it works.
+CONTEXTS = {
+    "root-default": ((), None, True),
+    "root-drop-all": (("--cap-drop", "ALL"), None, False),
+    "root-four": (
+        ("--cap-drop", "ALL", *(word for one in ("NET_BIND_SERVICE", "SYS_CHROOT", "SETUID", "SETGID")
+                                for word in ("--cap-add", one))), None, True),
+    "1000-restricted": (("--cap-drop", "ALL", "--security-opt", "no-new-privileges"), 1000, True),
+    "1000-read-only": (("--read-only", "--tmpfs", "/tmp", "--tmpfs", "/run:mode=1777"), 1000, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", CONTEXTS)
+def test_security_contexts(box: Box, tmp_path: Path, row: str) -> None:
+    """What can work, works; the others end with a code of ours and words, not in silence."""
+    options, uid, works = CONTEXTS[row]
+    mount = "/root/.ssh" if uid is None else "/home/mpiuser/.ssh"
+    job = Job()
+    operated = Operated(box, "openmpi4", job, tmp_path, mount=mount, uid=uid)
+    for name in job.workers:
+        operated.start(name, "worker", job.worker_env(), volumes=options)
+    if not works:
+        assert all(code in (78, 242) for code in operated.codes(40))
+        return
+    for name in job.workers:
+        operated.publish(name)
+    operated.launcher(*SUM)
+    assert_on_all(operated)

@@ -1,0 +1,121 @@
+"""Containers as the pods of an MPIJob: the operator's files at its own paths, its variables, its DNS."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.docker.conftest import Box, docker
+from tests.docker.test_images import image
+from tests.helpers import dns, operator
+from tests.helpers.mounting import mounts
+from tests.helpers.operator import Job
+
+PROGRAM = Path(dns.__file__)
+PASSWD = "root:x:0:0:root:/root:/bin/bash\nmpiuser:x:1000:1000::/home/mpiuser:/bin/bash\n"
+
+
+@dataclass
+class Operated:
+    """The pods of one job.
+
+    Attributes:
+        box: the network.
+        stack: whose image.
+        job: as the operator makes it.
+        directory: for files that are mounted.
+        mount: where the Secret is mounted.
+        uid: of the pods; None: root.
+        fs_group: of the pods; None: none.
+    """
+
+    box: Box
+    stack: str
+    job: Job
+    directory: Path
+    mount: str = "/root/.ssh"
+    uid: int | None = None
+    fs_group: int | None = None
+    _zone: dict[str, tuple[list[str], float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.directory.chmod(0o755)
+        self._ssh = operator.secret(
+            self.directory / "ssh", self.job, mount=self.mount, fs_group=self.fs_group
+        )
+        self._config = operator.config_map(self.directory / "mpi", self.job)
+        self._dns = self.directory / "dns"
+        self._dns.mkdir(mode=0o755)
+        passwd = self.directory / "passwd"
+        passwd.write_text(PASSWD)
+        self.box.start(
+            "dns", "-u", "/dns.py", "/zone/zone.json", image=self._image,
+            options=("--entrypoint", "python3", "-v", f"{PROGRAM}:/dns.py:ro",
+                     "-v", f"{self._dns}:/zone:ro"),
+        )  # fmt: skip
+        self._server = self.address("dns")
+        for role in ("launcher", "worker"):
+            text = operator.resolv_conf(self.job, self._server, worker=role == "worker")
+            (self.directory / f"{role}.resolv.conf").write_text(text)
+
+    @property
+    def _image(self) -> str:
+        return image(self.stack, "-test")
+
+    def address(self, name: str) -> str:
+        """Return a container's address on the network."""
+        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        done = docker("inspect", "-f", form, f"{self.box.run}-{name}", check=True)
+        return done.stdout.strip()
+
+    def publish(self, name: str, after_s: float = 0.0) -> None:
+        """Let cluster DNS know a pod, now or some time from now."""
+        at = time.monotonic() + after_s
+        self._zone[self.job.record(name)] = ([self.address(name)], at)
+        new = self._dns / "zone.new"
+        new.write_text(dns.zone_text(self._zone))
+        new.rename(self._dns / "zone.json")
+
+    def workers(self, *options: str) -> None:
+        """Start the workers; their role is the operator's word."""
+        for name in self.job.workers:
+            self.start(name, "worker", self.job.worker_env(), *options)
+
+    def launcher(self, *command: str, options: Sequence[str] = ()) -> None:
+        """Start the launcher with a command."""
+        words = (*options, "--", *command)
+        volume = ("-v", f"{self._config}:/etc/mpi:ro")
+        self.start(self.job.launcher, "launcher", self.job.launcher_env(), *words, volumes=volume)
+
+    def start(
+        self, name: str, role: str, env: dict[str, str], *words: str, volumes: Sequence[str] = ()
+    ) -> None:
+        """Start one pod; an image's ENTRYPOINT finds out which it is."""
+        user = () if self.uid is None else ("--user", f"{self.uid}:{self.fs_group or self.uid}")
+        options = [
+            *mounts(self.stack), *user, *volumes,
+            *("-v", f"{self._ssh}:{self.mount}:ro"),
+            *("-v", f"{self.directory}/passwd:/etc/passwd:ro"),
+            *("-v", f"{self.directory}/{role}.resolv.conf:/etc/resolv.conf:ro"),
+            *(word for pair in env.items() for word in ("-e", "=".join(pair))),
+            *("-e", "MPIBOOT_SECRET="),
+        ]  # fmt: skip
+        self.box.start(
+            name, *(words or ("--log-level", "info")), image=self._image, options=options
+        )
+
+    def queries(self) -> list[str]:
+        """Return all names that were asked for."""
+        return [line.split()[1] for line in self.box.logs("dns").splitlines() if " " in line]
+
+    def codes(self, timeout: float = 30) -> list[int]:
+        """Return the workers' exit codes."""
+        return [self.box.wait(name, timeout) for name in self.job.workers]
+
+
+def may_own() -> bool:
+    """Tell whether volumes can belong to root, as a kubelet's do."""
+    return os.geteuid() == 0
