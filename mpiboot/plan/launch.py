@@ -204,7 +204,7 @@ def prepare(
         variables=variables,
         environ={**environ, **{one.name: one.value for one in called.variables}},
         notes=tuple(notes + ([unwrapped] if unwrapped else [])),
-        told=(*told, *([unwrapped] if settings.rsh_agent else [])),
+        told=tuple(filter(None, (*told, wrapping.unheard(settings)))),
         kept=tuple((one.name, one.reason) for one in kept),
         wrapper=wrapper,
         pipe_stdout=dialect.SPOILS_STDOUT,

@@ -63,7 +63,7 @@ def plan(
             *changes.notes,
             f"{own.name} stands in the command: flags that it has win",
         ),
-        told=(*changes.notes,),
+        told=tuple(filter(None, (*changes.notes, wrapping.unheard(settings)))),
         kept=(),
         own=True,
         ignore_sigpipe=False,

@@ -58,13 +58,10 @@ def decide(
     Returns:
         the wrapper, or None and the reason in words.
     """
+    if settings.rsh_agent:
+        return None, unheard(settings)
     if not settings.rank_wrapper:
         return None, "ranks are started without a wrapper: --no-rank-wrapper"
-    if settings.rsh_agent:
-        return None, (
-            f"workers are reached through {settings.rsh_agent}, without leases: nobody but mpirun"
-            " tells where ranks ran, and whether one or a worker was lost"
-        )
     argv, why = agreement.wrapper(hosts)
     if why:
         return None, f"ranks are started without a wrapper: {why}"
@@ -83,6 +80,16 @@ def decide(
     if feeds:
         options["in"] = ground.nonce
     return Wrapper(argv=argv, options=options, nonce=nonce, feeds=feeds), ""
+
+
+def unheard(settings: Settings) -> str:
+    """Tell what a job without leases lacks; empty where there are leases."""
+    if not settings.rsh_agent:
+        return ""
+    return (
+        f"workers are reached through {settings.rsh_agent}, without leases: nobody but mpirun tells"
+        " where ranks ran, and whether one or a worker was lost"
+    )
 
 
 def _elsewhere(layout: Layout) -> str:
