@@ -105,7 +105,7 @@ def check(hosts: Sequence[Party], mpi: str, mpirun: str, *, by_path: bool) -> li
 
 def _plain(workers: Sequence[Party]) -> str:
     names = [host.name for host in workers if host.facts is None]
-    return f"not known of {listed(names)}, a plain sshd, which MPI is there" if names else ""
+    return f"not known of {listed(names)}: no agent tells which MPI is there" if names else ""
 
 
 def _doubt(host: Party, mpirun: str) -> str:

@@ -71,7 +71,7 @@ def choose(hosts: Sequence[Party], wanted: Sequence[str] = ()) -> Choice:
 
 def _silent(hosts: Sequence[Party]) -> str:
     names = [host.name for host in hosts if not host.networks]
-    return f"; not known of {listed(names)}: a plain sshd tells no networks" if names else ""
+    return f"; not known of {listed(names)}: no agent tells its networks" if names else ""
 
 
 def _is_4(host: Party) -> bool:

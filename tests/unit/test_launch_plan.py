@@ -40,9 +40,9 @@ note   Open MPI 4 (4.1.4), 3 ranks on 2 workers
 note   w1: 2 slots (given with the host)
 note   my_w2: 1 slots (1.5 CPUs by quota and cpuset), called 10.0.0.2
 note   PATH is not handed on: a worker's sessions have their own (force it with -x PATH)
-note   network: no host is on more than one network; not known of the launcher, w1, my_w2: a plain \
-sshd tells no networks
-note   not known of w1, a plain sshd, which MPI is there
+note   network: no host is on more than one network; not known of the launcher, w1, my_w2: no \
+agent tells its networks
+note   not known of w1: no agent tells which MPI is there
 note   FOO: yours, but not set here
 note   ranks are started without a wrapper: the launcher does not tell where its mpiboot is
 write  /run/mpiboot/launcher/hostfile  # 2 workers, 3 slots

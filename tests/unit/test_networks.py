@@ -36,7 +36,7 @@ LAUNCHER = party("launcher", "10.1.0.9", "eth0 10.1.0.9/24", ranks=False)
         ([W1], "all ranks run in one container"),
         ([party("w1", "10.1.0.1", "eth0 10.1.0.1/24"), LAUNCHER], "more than one network"),
         ([party("w1", "10.1.0.1", "eth0 10.1.0.1/24", "eth0 fd00::1/64"), LAUNCHER], "more than"),
-        ([party("w1", "10.1.0.1"), LAUNCHER], "w1: a plain sshd tells no networks"),
+        ([party("w1", "10.1.0.1"), LAUNCHER], "w1: no agent tells its networks"),
         ([party("w1", "203.0.113.5", "eth0 10.1.0.1/24", DOCKER), LAUNCHER], "none of its own"),
         ([party("w1", "", "eth0 10.1.0.1/24", DOCKER), LAUNCHER], "none of its own"),
     ],
@@ -121,7 +121,7 @@ def test_plain_hosts_are_taken_on_trust() -> None:
     """The address of one is known, and nothing else: no name is told, and that is said."""
     choice = choose([LAUNCHER, W1, party("w2", "10.1.0.2")])
     assert (choice.included, choice.name) == (("10.1.0.0/24",), "")
-    assert "w2: a plain sshd tells no networks" in choice.reason
+    assert "w2: no agent tells its networks" in choice.reason
     assert choose([LAUNCHER, W1, party("w2", "10.1.1.2")]).included == ("10.1.0.0/23",)
 
 
@@ -166,7 +166,7 @@ def test_the_users_word_where_nobody_tells() -> None:
     """Among plain hosts the user knows better."""
     choice = choose([party("w1", "10.1.0.1"), party("w2", "10.1.0.2")], ["ib0"])
     assert (choice.included, choice.name, choice.cidrs) == (("ib0",), "", ())
-    assert "a plain sshd tells no networks" in choice.reason
+    assert "no agent tells its networks" in choice.reason
 
 
 def test_variables_of_the_libraries() -> None:
