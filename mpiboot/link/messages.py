@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from mpiboot.model.facts import Facts, from_json
 from mpiboot.model.fields import sent_s, whole
 from mpiboot.model.memory import Memory
+from mpiboot.plan.announcing import Announcement
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.evidence import Testimony
 from mpiboot.plan.fencing import Claim
@@ -38,9 +39,10 @@ STOPPING = "stopping"  # event of a notice: this worker was told to stop
 DAEMON = "daemon"  # event of a notice: the MPI daemon above the ranks here died
 SUPERSEDED = "superseded"  # event of a notice: a newer launcher has taken this worker
 CONTROL = "control"  # a command in the launcher's container → launcher, and its answer
+ANNOUNCE = "announce"  # a node → the launcher that it knows: here I am; and its answer
 KINDS = (
     HELLO, FACTS, BEAT, PHASE, OVER, BYE, PROBE, RANK, CALL,
-    CLAIM, WITNESS, NOTICE, SIGNAL, LOOK, STACKS, CONTROL,
+    CLAIM, WITNESS, NOTICE, SIGNAL, LOOK, STACKS, CONTROL, ANNOUNCE,
 )  # fmt: skip
 
 
@@ -129,6 +131,25 @@ def read_testimony(message: Message) -> Testimony:
     names = ("peak_bytes", "limit_bytes", "sessions", "sshd_restarts")
     known = {name: whole(message.body, name, 1 << 60) or 0 for name in names}
     return Testimony(oom_kills=whole(message.body, "oom_kills", 1 << 60), **known)
+
+
+def announce_message(said: Announcement) -> Message:
+    """Wrap what a node says of itself."""
+    return Message(kind=ANNOUNCE, body=dict(vars(said)))
+
+
+def read_announcement(message: Message) -> Announcement | None:
+    """Unwrap what a node says of itself; None when it is of the wrong form."""
+    address, port = message.text("address"), whole(message.body, "port", 65535)
+    index = whole(message.body, "index", 1 << 30)
+    if not address or port is None or (index is None and message.body.get("index") is not None):
+        return None
+    return Announcement(address=address, port=port, index=index)
+
+
+def heard_message(refused: str) -> Message:
+    """Answer an announcement: why it was refused, or with nothing that it was heard."""
+    return Message(kind=ANNOUNCE, body={"ok": not refused, "text": refused})
 
 
 def warned_message(ranks: int) -> Message:

@@ -19,6 +19,7 @@ from mpiboot.runtime.within import within
 
 _CLIENTS = 4096  # one for each rank of this container, too
 _PROBE_TIMEOUT_S = 5.0
+_NO_LAUNCHER = "a worker runs here: announce the node to the launcher"
 _UCRED = struct.Struct("iii")  # process, user, group: unix(7)
 
 
@@ -68,6 +69,11 @@ class Lease:
                 self.writer.write(lines)
 
 
+def _refuse(client: Lease, _message: Message) -> None:
+    """Answer an announcement where no launcher runs."""
+    client.send(messages.heard_message(_NO_LAUNCHER))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Callbacks:
     """What the role wants to be told.
@@ -79,6 +85,7 @@ class Callbacks:
         on_probe: answers a probe for `ready` or `live`: empty text for yes, else the reason.
         on_rank: a rank's wrapper beside us reports.
         on_control: somebody in this container asks for something.
+        on_announce: a node says where it is, and waits for an answer.
         beat: what our own heartbeats say beside being there.
     """
 
@@ -88,6 +95,7 @@ class Callbacks:
     on_probe: Callable[[str], str]
     on_rank: Callable[[Message], None]
     on_control: Callable[[Lease, Message], None]
+    on_announce: Callable[[Lease, Message], None] = _refuse
     beat: Callable[[], Mapping[str, object]] = dict
 
 
@@ -211,6 +219,8 @@ class LinkServer:
         elif message.kind == messages.CONTROL and lease not in self.leases:
             lease.asks = True
             self._on.on_control(lease, message)
+        elif message.kind == messages.ANNOUNCE and lease not in self.leases:
+            self._on.on_announce(lease, message)
         else:
             self._heard(lease, message)
         return True
@@ -284,6 +294,7 @@ def without_leases(
     on_probe: Callable[[str], str],
     on_rank: Callable[[Message], None],
     on_control: Callable[[Lease, Message], None],
+    on_announce: Callable[[Lease, Message], None],
 ) -> LinkServer:
     """Make a server that answers probes, hears ranks and knows no leases: a launcher's."""
 
@@ -297,6 +308,7 @@ def without_leases(
         on_probe=on_probe,
         on_rank=on_rank,
         on_control=on_control,
+        on_announce=on_announce,
     )
     return LinkServer(callbacks, beat_s=_PROBE_TIMEOUT_S, lost_s=_PROBE_TIMEOUT_S)
 

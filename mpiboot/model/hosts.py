@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from mpiboot.errors import ConfigError
+from mpiboot.model import announced
+from mpiboot.model.announced import Announced
 
 MAX_SLOTS = 100_000
 MAX_HOSTS = 100_000
@@ -63,7 +65,20 @@ class Enumerated:
     count: int | None
 
 
-Source = Listed | Enumerated
+@dataclass(frozen=True, kw_only=True)
+class Scripted:
+    """Hosts that a program prints, in a hostfile's words.
+
+    Attributes:
+        command: the program and its arguments.
+        count: as for `Enumerated`.
+    """
+
+    command: tuple[str, ...]
+    count: int | None
+
+
+Source = Listed | Enumerated | Scripted | Announced
 
 
 def is_address(text: str) -> bool:
@@ -115,7 +130,13 @@ def parse_hostfile(text: str, name: str) -> Listed:
 
 
 def parse_source(text: str, count: int) -> Source:
-    """Read the value of --hosts: `dns:NAME` to enumerate, else a list."""
+    """Read the value of --hosts: `dns:NAME` to enumerate, `announce:N` to be told, else a list.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    if text.startswith(announced.PREFIX):
+        return announced.parse(text)
     if text.startswith("dns:"):
         name = text.removeprefix("dns:")
         if not _NAME.fullmatch(name):
@@ -160,7 +181,7 @@ def _parse_words(words: list[str]) -> Host:
     user = None
     if "@" in name:
         user, name = name.split("@", 1)
-    host = Host(name=_checked_name(name), slots=slots, user=user)
+    host = Host(name=checked_name(name), slots=slots, user=user)
     for word in words[1:]:
         host = _apply(host, word)
     if host.user is not None and not _USER.fullmatch(host.user):
@@ -209,7 +230,12 @@ def _number(text: str, what: str, least: int, most: int) -> int:
     return int(text)
 
 
-def _checked_name(name: str) -> str:
+def checked_name(name: str) -> str:
+    """Return a host name or an address as it is.
+
+    Raises:
+        ValueError: it is neither.
+    """
     if is_address(name) or _NAME.fullmatch(name):
         return name
     raise ValueError(f"{name[:60]!r} is not a host name or address")

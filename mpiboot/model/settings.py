@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mpiboot.model.lifesettings import LifeSettings
+from mpiboot.model.meetingsettings import MeetingSettings
 from mpiboot.model.spec import ALL, LAUNCHER, LAUNCHING, WORKER, Spec, setting
 from mpiboot.model.termination import KUBERNETES_MESSAGE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(LifeSettings):
+class Settings(MeetingSettings):
     """What the user chose. Times are seconds; an empty text means "not set"."""
 
     role: str = setting(
@@ -194,7 +194,8 @@ class Settings(LifeSettings):
     hosts: str = setting(
         "text",
         "",
-        "workers: a:2,b:2 (name:slots), or dns:NAME to take every address of a name",
+        "workers: a:2,b:2 (name:slots), dns:NAME to take every address of a name, or announce:N for N"
+        " nodes that announce themselves (announce:N:OWN where this container is node OWN of the N)",
         roles=(LAUNCHER,),
         short=("-H",),
         metavar="LIST",
@@ -209,7 +210,7 @@ class Settings(LifeSettings):
     workers: int = setting(
         "int",
         0,
-        "how many workers to expect of dns:NAME (0: as many as stay for --settle);"
+        "how many workers to expect of dns:NAME or --host-script (0: as many as stay for --settle);"
         " for `local`, how many to start (0: 2)",
         roles=LAUNCHING,
         least=0,

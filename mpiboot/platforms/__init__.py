@@ -7,11 +7,35 @@ from collections.abc import Mapping
 from mpiboot.errors import ConfigError, UsageError
 from mpiboot.model.hosts import Source
 from mpiboot.model.settings import Settings
-from mpiboot.platforms import declared, hostlist, kubexec, mpioperator, trainer
+from mpiboot.platforms import (
+    awsbatch,
+    azurebatch,
+    declared,
+    dstack,
+    hostlist,
+    kubexec,
+    mpioperator,
+    sagemaker,
+    skypilot,
+    trainer,
+    volcano,
+)
 from mpiboot.platforms.protocol import Identity, Platform, Suggestion, Surroundings
 
-# First who is told by a variable of its own; by names and files alone only where no hosts are given.
-PLATFORMS: tuple[Platform, ...] = (declared, kubexec, mpioperator, trainer, hostlist)
+# They tell hosts that the user named from those in the operator's file, whose path they suggest.
+_OPERATED: tuple[Platform, ...] = (kubexec, mpioperator, trainer)
+# What a node's own environment says of it goes before hosts that may be given to all nodes alike.
+PLATFORMS: tuple[Platform, ...] = (
+    declared,
+    *_OPERATED,
+    awsbatch,
+    sagemaker,
+    azurebatch,
+    dstack,
+    skypilot,
+    volcano,
+    hostlist,
+)
 
 
 def wanted_files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
@@ -43,7 +67,7 @@ def find_source(around: Surroundings) -> Source:
     Raises:
         ConfigError: nothing tells, or what tells cannot be read.
     """
-    for platform in PLATFORMS:
+    for platform in (*_OPERATED, hostlist, *PLATFORMS):  # whom the user names goes first
         source = platform.source(around)
         if source is not None:
             return source

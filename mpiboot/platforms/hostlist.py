@@ -1,11 +1,12 @@
-"""Hosts are given: --hosts (a list, or dns:NAME) or --hostfile. Whoever has them is the launcher."""
+"""Hosts are given: --hosts, --hostfile or --host-script. Whoever has them is the launcher."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 from mpiboot.errors import ConfigError
-from mpiboot.model.hosts import Source, parse_hostfile, parse_source
+from mpiboot.model.hosts import Scripted, Source, parse_hostfile, parse_source
 from mpiboot.model.settings import Settings
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
@@ -19,16 +20,22 @@ def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noq
 
 def identify(around: Surroundings) -> Identity | None:
     """Be the launcher when hosts were given."""
-    if around.settings.hosts or around.settings.hostfile:
+    settings = around.settings
+    if settings.hosts or settings.hostfile or settings.host_script:
         return Identity(role="launcher", why="hosts are given here")
     return None
 
 
 def source(around: Surroundings) -> Source | None:
-    """Read the list or the file."""
+    """Read the list or the file, or tell the program."""
     settings = around.settings
-    if settings.hosts and settings.hostfile:
-        raise ConfigError("both --hosts and --hostfile are given", hint="give one of them")
+    flags = ("--hosts", "--hostfile", "--host-script")
+    values = (settings.hosts, settings.hostfile, settings.host_script)
+    given = [flag for flag, value in zip(flags, values, strict=True) if value]
+    if len(given) > 1:
+        raise ConfigError(f"both {given[0]} and {given[1]} are given", hint="give one of them")
+    if settings.host_script:
+        return Scripted(command=_words(settings.host_script), count=settings.workers or None)
     if settings.hosts:
         return parse_source(settings.hosts, settings.workers)
     if settings.hostfile:
@@ -39,6 +46,19 @@ def source(around: Surroundings) -> Source | None:
             )
         return parse_hostfile(text, settings.hostfile)
     return None
+
+
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as fault:
+        raise ConfigError(
+            f"--host-script {text[:80]!r} cannot be split into words: {str(fault).lower()}",
+            hint="quote it as in a shell",
+        ) from fault
+    if not words:
+        raise ConfigError("--host-script names no program", hint="write its path")
+    return words
 
 
 def suggest(around: Surroundings) -> Mapping[str, Suggestion]:  # noqa: ARG001 - the Protocol's shape

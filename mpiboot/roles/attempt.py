@@ -11,14 +11,9 @@ from mpiboot.link import client, messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
-from mpiboot.model.hosts import Source
+from mpiboot.model.hosts import Listed, Source
 from mpiboot.model.outcome import Fault, Outcome, Stage
-from mpiboot.plan import (
-    discovery,
-    gather,
-    parties,
-    verdict,
-)
+from mpiboot.plan import discovery, gather, parties, verdict
 from mpiboot.plan.gather import Decision, Verb
 from mpiboot.plan.identity import Own
 from mpiboot.plan.layout import Layout
@@ -29,6 +24,7 @@ from mpiboot.roles import approaching, elastic, goodbye, ground, installation, k
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.claiming import Claimant
 from mpiboot.roles.discovery import Discovery
+from mpiboot.roles.finding import Finder
 from mpiboot.roles.gathering import Gathering
 from mpiboot.roles.halting import Halting
 from mpiboot.roles.installation import Installation
@@ -53,6 +49,7 @@ class Attempt:
         claimant: this launcher, as workers know it.
         tell_own: sends a message to the ranks of this very container.
         purpose: what it is for.
+        find: chooses who finds hosts that no list names.
     """
 
     def __init__(
@@ -62,6 +59,8 @@ class Attempt:
         claimant: Claimant,
         tell_own: Callable[[Message], None],
         purpose: Purpose,
+        *,
+        find: Callable[[Source], Listed | Finder],
     ) -> None:
         self._agent = agent
         self._settings = agent.settings
@@ -69,6 +68,7 @@ class Attempt:
         self._claimant = claimant
         self._tell_own = tell_own
         self._purpose = purpose
+        self._find = find
         self._gathering: Gathering | None = None
         self._watch: Watch | None = None
         self._discovery: Discovery | None = None
@@ -169,7 +169,7 @@ class Attempt:
         approach = approaching.approach(
             settings, material, self._claimant.launcher_id, rshagent.through(agent)
         )
-        self._gathering = Gathering(source, approach, own, Bar(settings.progress))
+        self._gathering = Gathering(self._find(source), approach, own, Bar(settings.progress))
         self._view.gathering = self._gathering
         script = discovery.path(settings, str(agent.directory))
         self._discovery = found = Discovery(script, self._gathering, settings, own.hostname)

@@ -7,26 +7,18 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
+from mpiboot.errors import MpibootError
 from mpiboot.link import messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
-from mpiboot.model.hosts import Enumerated, Host, Listed, Source
+from mpiboot.model.hosts import Host, Listed
 from mpiboot.plan import gather
 from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
 from mpiboot.plan.identity import Own
 from mpiboot.report.progress import Bar
-from mpiboot.roles.attempts import (
-    NAME_PAUSE_S,
-    Approach,
-    Attempted,
-    Attempts,
-    Logins,
-    Pauses,
-    jittered,
-)
-from mpiboot.runtime import resolve
-from mpiboot.runtime.resolve import NoNameError
+from mpiboot.roles.attempts import Approach, Attempted, Attempts, Logins, Pauses, jittered
+from mpiboot.roles.finding import Finder
 from mpiboot.runtime.within import came
 
 _LINE_EVERY_S = 5.0
@@ -42,9 +34,15 @@ class Gathering:
 
     With a quorum, and for an elastic job, it goes on while the job runs: who comes late is held, so
     that it hears of the job's end; `on_change` tells of each who comes or goes.
+
+    Args:
+        source: the hosts, or who finds them.
+        approach: how they are approached.
+        own: this container.
+        bar: shows how far it is.
     """
 
-    def __init__(self, source: Source, approach: Approach, own: Own, bar: Bar) -> None:
+    def __init__(self, source: Listed | Finder, approach: Approach, own: Own, bar: Bar) -> None:
         self._source = source
         self._approach = approach
         self._bar = bar
@@ -54,6 +52,7 @@ class Gathering:
         self._changed = asyncio.Event()
         self._count: int | None = None
         self._answer = ""
+        self._fault: MpibootError | None = None
         self._over = False
         self._following = False
         self._logins = Logins(approach.login, self._too_late)
@@ -101,22 +100,23 @@ class Gathering:
             await self._logins.settle(last_logins_s)
 
     def _begin(self) -> None:
-        match self._source:
-            case Listed(hosts=hosts):
-                gather.check_quorum(self._approach.quorum, len(hosts))
-                self._count = len(hosts)
-                for host in hosts:
-                    self._add(host)
-            case Enumerated() as named:
-                gather.check_quorum(self._approach.quorum, named.count)
-                self._count = named.count
-                self._tasks[named.name] = self._loop.create_task(self._enumerate(named))
+        source = self._source
+        named = len(source.hosts) if isinstance(source, Listed) else source.count
+        gather.check_quorum(self._approach.quorum, named)
+        self._count = named
+        if isinstance(source, Listed):
+            for host in source.hosts:
+                self._add(host)
+        else:
+            self._tasks[source.name] = self._loop.create_task(self._seek(source))
 
     async def _decide(self) -> Decision:
         approach = self._approach
         next_line = self._begun + _LINE_EVERY_S
         while True:
             self._changed.clear()
+            if self._fault is not None:
+                raise self._fault
             seen = list(self.seen.values())
             terms = Terms(
                 expected=self._count,
@@ -156,40 +156,41 @@ class Gathering:
         if lease is not None:
             lease.close()
 
-    async def _enumerate(self, named: Enumerated) -> None:
-        """Follow the addresses of a name; an uncounted one is settled when it stays the same."""
-        pause = NAME_PAUSE_S[0]
+    async def _seek(self, finder: Finder) -> None:
+        """Follow what a finder finds; hosts without a count are settled when they stay the same."""
         unchanged_since = self._loop.time()
-        known: set[str] = set()
+        known: tuple[Host, ...] = ()
         while True:
             try:
-                found = set(await resolve.lookup(named.name, self._approach.attempt_s))
-                self._answer = f"{named.name} has {len(found)} addresses"
-            except NoNameError as fault:
-                self._failed("no_name")
-                self._answer = f"{named.name}: {Reach.NO_NAME.value} ({fault})"
-                found = known  # a resolver that stumbles must not cost us those who are ready
-            if found != known:
-                unchanged_since, known = self._loop.time(), found
-                self._follow(found)
+                found = await finder.look()
+            except MpibootError as fault:
+                self._fault = fault
+                self._changed.set()
+                return
+            self._answer = found.answer
+            if found.fault:
+                self._failed(found.fault)
+            elif found.hosts != known:
+                unchanged_since, known = self._loop.time(), found.hosts
+                self._follow(found.hosts)
             settled = self._loop.time() - unchanged_since >= self._approach.settle_s
-            if named.count is None and not self._following:
+            if finder.count is None and not self._following:
                 self._count = len(known) if known and settled else None
             self._changed.set()
-            pause = min(pause * 1.5, NAME_PAUSE_S[1])
-            await asyncio.sleep(max(self._least_pause_s, jittered(pause)))
+            await finder.pause(self._least_pause_s)
 
-    def _follow(self, found: set[str]) -> None:
-        gone = set(self.seen) - found
+    def _follow(self, found: tuple[Host, ...]) -> None:
+        names = {host.name: None for host in found}
+        gone = self.seen.keys() - names
         if self._following:  # a name that stumbles must not cost a running job its workers
             gone = {name for name in gone if not self.seen[name].reach.ready}
         for name in gone:
             self._drop(name)
-        for address in resolve.ordered(list(found - set(self.seen))):
-            self._add(Host(name=address))
-        # Ranks land alike in every run when hosts are in the order of their addresses.
-        order = resolve.ordered(list(self.seen))
-        self.seen = {address: self.seen[address] for address in order}
+        for host in found:
+            if host.name not in self.seen:
+                self._add(host)
+        # Ranks land alike in every run when hosts are in the finder's order.
+        self.seen = {name: self.seen[name] for name in {**names, **self.seen}}
 
     async def _reach(self, host: Host) -> None:
         """Bring one host from "not tried" to "ready", for as long as the wait lasts."""

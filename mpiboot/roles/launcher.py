@@ -18,7 +18,15 @@ from mpiboot.plan.modes import Event, Mode, Purpose
 from mpiboot.plan.rankrules import ATTEMPT
 from mpiboot.plan.release import Over
 from mpiboot.plan.retry import Kind, Tally, Terms
-from mpiboot.roles import beside, hooks, launcher_gauges, ranksignals, stalling
+from mpiboot.roles import (
+    beside,
+    finding,
+    ground,
+    hooks,
+    launcher_gauges,
+    ranksignals,
+    stalling,
+)
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.attempt import Attempt
 from mpiboot.roles.claiming import Claimant
@@ -26,6 +34,7 @@ from mpiboot.roles.controlling import Control
 from mpiboot.roles.deadline import Deadline
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.oom import Oom
+from mpiboot.roles.reception import Reception
 from mpiboot.runtime.within import came
 
 _BEATS = 32  # at once: a beat costs a tenth of a millisecond, and the loop has other work
@@ -48,10 +57,12 @@ class Launcher:
         self._deadline = Deadline(settings.deadline_s, agent.expire)
         self._oom = Oom()
         self._answers: deque[asyncio.Future[None]] = deque(maxlen=4)
+        self._reception = Reception(agent, self._view.held)
         self._own_link = server.without_leases(
             lambda what: self._view.not_ready() if what == "ready" else "",
             self._hear_own_rank,
             self._control.hear,
+            self._reception.hear,
         )
         agent.not_ready = self._view.not_ready
         agent.details = self._view.details
@@ -83,6 +94,7 @@ class Launcher:
             )
             await self._attempt.release(over)
         await self._control.part()
+        self._reception.close()
         self._own_link.stop()
         return outcome
 
@@ -117,6 +129,7 @@ class Launcher:
             modes.words_of(self._settings.resume_command, "--resume-command")
             modes.words_of(self._settings.debug_command, "--debug-command")
             await hooks.before(self._agent, self._np)
+            await self._reception.open(ground.find_source(self._settings, self._agent.env))
         except MpibootError as fault:
             faults.append(fault)
 
@@ -179,7 +192,10 @@ class Launcher:
     def _new_attempt(self, purpose: Purpose) -> Attempt:
         self._number += not purpose.rehearsal
         self._agent.job_env[ATTEMPT] = str(max(1, self._number))
-        made = Attempt(self._agent, self._view, self._claimant, self._tell_own_rank, purpose)
+        made = Attempt(
+            self._agent, self._view, self._claimant, self._tell_own_rank, purpose,
+            find=lambda source: finding.finder(source, self._agent, self._reception),
+        )  # fmt: skip
         self._attempt = made
         return made
 

@@ -115,6 +115,10 @@ class LauncherView:
         far = [one.name for one in self.layout.places if one.address] if self.layout else []
         return bool(far) and all(name in gone for name in far)
 
+    def held(self) -> frozenset[str]:
+        """Name the hosts whose leases are open."""
+        return frozenset(self.gathering.leases) if self.gathering is not None else frozenset()
+
     def leases(self) -> list[Lease]:
         """Return the leases that are held now; none once the workers were released."""
         if self.gathering is None or self.timeline.stage in (Stage.ENDING, Stage.ENDED):

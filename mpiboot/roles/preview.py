@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mpiboot.model.hosts import Enumerated, Host, Listed
+from mpiboot.model.announced import Announced
+from mpiboot.model.hosts import Enumerated, Host, Listed, Source
 from mpiboot.model.settings import Settings
 from mpiboot.plan import layout
 from mpiboot.plan.gather import Reach, Seen
@@ -68,23 +71,15 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     return "\n".join(lines) + "\n" + plan.text()
 
 
-def _presumed(source: Listed | Enumerated, settings: Settings) -> tuple[list[Seen], list[str]]:
+def _presumed(source: Source, settings: Settings) -> tuple[list[Seen], list[str]]:
     """Stand in for what the wait will find."""
-    if isinstance(source, Enumerated):
-        many = f"{source.count}" if source.count else f"as many as stay for {settings.settle_s:g} s"
-        notes = [
-            f"note   workers are the addresses of {source.name}, {many}; made-up ones are shown"
-        ]
-        count = min(source.count or 2, 254)
-        hosts = tuple(Host(name=f"192.0.2.{n + 1}") for n in range(count))
-    else:
-        hosts = source.hosts
-        notes = [
-            f"note   {host.name}: slots are known when it answers (--slots auto); 1 is shown"
-            for host in hosts
-            if host.slots is None and settings.slots == "auto"
-        ]
-    if any(not host.is_address for host in hosts):
+    hosts, notes = _found(source, settings)
+    notes += [
+        f"note   {host.name}: slots are known when it answers (--slots auto); 1 is shown"
+        for host in hosts
+        if isinstance(source, Listed) and host.slots is None and settings.slots == "auto"
+    ]
+    if any(not (host.is_address or host.here) for host in hosts):
         notes.append("note   192.0.2.x stands for the address that answers")
     seen = []
     for number, host in enumerate(hosts, start=1):
@@ -92,3 +87,25 @@ def _presumed(source: Listed | Enumerated, settings: Settings) -> tuple[list[See
         port = host.port or default_port(settings)
         seen.append(Seen(host=host, reach=Reach.PLAIN, address=address, port=port, here=host.here))
     return seen, notes
+
+
+def _found(source: Source, settings: Settings) -> tuple[tuple[Host, ...], list[str]]:
+    """Return the hosts of a list, or made-up ones, with what is to be said of them."""
+    if isinstance(source, Listed):
+        return source.hosts, []
+    if isinstance(source, Announced):
+        note = f"note   {source.count} nodes announce themselves; made-up ones are shown"
+        here = Host(name=os.uname().nodename, here=True)
+        nodes = enumerate(_made_up(source.count))
+        return tuple(here if n == source.own else host for n, host in nodes), [note]
+    if isinstance(source, Enumerated):
+        what = f"the addresses of {source.name}"
+    else:
+        what = f"what {shlex.join(source.command)} prints"
+    many = f"{source.count}" if source.count else f"as many as stay for {settings.settle_s:g} s"
+    note = f"note   workers are {what}, {many}; made-up ones are shown"
+    return _made_up(source.count or 2), [note]
+
+
+def _made_up(count: int) -> tuple[Host, ...]:
+    return tuple(Host(name=f"192.0.2.{n + 1}") for n in range(min(count, 254)))

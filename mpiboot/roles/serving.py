@@ -36,6 +36,9 @@ def default_port(settings: Settings) -> int:
 class Service:
     """A worker's sshd and what it needs.
 
+    Attributes:
+        client_config: an ssh_config for logins to any agent of the job, once `start` is through.
+
     Args:
         agent: the agent at work.
         on_login: is told of each login, session and closed connection after the first proof.
@@ -43,6 +46,7 @@ class Service:
         on_up: is told when one has worked again.
         on_fail: is told once when sshd cannot be kept up.
         on_facts: is told once when `facts` are known, which may be before the first proof.
+        log_level: of sshd's lines that are shown; empty: the setting's.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Service:
         on_up: Callable[[], None],
         on_fail: Callable[[str], None],
         on_facts: Callable[[], None],
+        log_level: str = "",
     ) -> None:
         self._agent = agent
         self._settings = agent.settings
@@ -62,9 +67,11 @@ class Service:
         self._on_up = on_up
         self._on_fail = on_fail
         self._on_facts = on_facts
+        self._log_level = log_level or self._settings.sshd_log_level
         self._proven = False
         self._again: asyncio.Task[None] | None = None
         self._prove: Callable[[], Awaitable[None]] | None = None
+        self.client_config = agent.directory / "loopback_config"
         self.failed = ""
         self.rejected = 0
         self.sshd: Sshd | None = None
@@ -122,7 +129,7 @@ class Service:
             authorized_keys=material.authorized_keys,
             environment=environment,
             bridge=[shlex.quote(word) for word in program],
-            log_level="DEBUG" if settings.sshd_log_level == "DEBUG" else "VERBOSE",
+            log_level="DEBUG" if self._log_level == "DEBUG" else "VERBOSE",
             openssh=version,
             use_pam=os.getuid() == 0 and sshd.locked(user),
             strict_modes=files.strictly_private(Path(material.authorized_keys)),
@@ -152,8 +159,7 @@ class Service:
         )
 
     def _loopback_config(self, user: str, port: int, material: KeyMaterial) -> Path:
-        directory = self._agent.directory
-        known, config = directory / "known_hosts", directory / "loopback_config"
+        known, config = self._agent.directory / "known_hosts", self.client_config
         files.write(known, sshconf.known_hosts(material.host_publics))
         here = Place(
             name="loopback",
@@ -184,7 +190,7 @@ class Service:
 
     def _said(self, line: str) -> None:
         """Pass a line of sshd's log on, and take note of logins."""
-        what, level = sshlog.classify(line), self._settings.sshd_log_level
+        what, level = sshlog.classify(line), self._log_level
         own = not self._proven and what is Line.ACCEPTED
         if sshlog.shown(what, level) and not own:
             logger.log(sshlog.severity(what, level), "sshd: %s", line)

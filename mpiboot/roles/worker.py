@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpiboot.errors import ExitCode
 from mpiboot.link import control, messages
@@ -30,6 +31,9 @@ from mpiboot.roles.serving import Service, default_port
 from mpiboot.roles.witness import Witness
 from mpiboot.runtime import files, processes
 from mpiboot.runtime.within import came
+
+if TYPE_CHECKING:
+    from mpiboot.roles.announcing import Announcer
 
 _SESSION_POLL_S = 1.0
 # What ranks have written to our socket is read before we testify.
@@ -80,6 +84,7 @@ class Worker:
         )
         self._fence = Fence(self._link, Clearing(agent, self._link), self._witness)
         self._leaving = Leaving(agent, self._link)
+        self._announcer = _announcer(agent, self._service)
         self._orphans = OrphanWatch(self._tell_launchers)
         agent.not_ready = lambda: self._not_ready
         agent.details = self._details
@@ -107,6 +112,8 @@ class Worker:
         self._be_ready()
         self._agent.enter(Stage.READY)
         self._follow()
+        if self._announcer is not None:
+            self._announcer.start()
         beside.start(self._agent)
 
     def _be_ready(self) -> None:
@@ -205,8 +212,14 @@ class Worker:
         self._seen = replace(
             self._seen, leases=len(self._link.leases), over=None, unheld_since=None
         )
+        self._held(held=True)
         self._send_facts(lease)
         self._agent.changed.set()
+
+    def _held(self, *, held: bool) -> None:
+        """Announce this node to the launcher that it knows while no launcher holds it."""
+        if self._announcer is not None:
+            self._announcer.leased(held=held)
 
     def _send_facts(self, lease: Lease) -> None:
         """Tell a launcher what is here, if that is known yet."""
@@ -273,6 +286,7 @@ class Worker:
     def _closed(self, lease: Lease, reason: str) -> None:
         now = self._loop.time()
         self._seen = replace(self._seen, leases=len(self._link.leases), silent_since=now)
+        self._held(held=bool(self._link.leases) or lease in self._unheld)
         if lease in self._unheld:
             self._unheld.discard(lease)
             self._job_came = False
@@ -294,6 +308,8 @@ class Worker:
         agent = self._agent
         self._become_unready("ending")
         agent.enter(Stage.ENDING)
+        if self._announcer is not None:
+            self._announcer.stop()
         self._link.stop()
         serving = self._service.sshd
         if serving is None or serving.child is None:
@@ -321,6 +337,15 @@ class Worker:
             catalogue.SSHD_RESTARTS.one(restarts),
             catalogue.SSHD_REJECTED.one(service.rejected),
         )
+
+
+def _announcer(agent: Agent, service: Service) -> Announcer | None:
+    """Make what announces this node, where it has somebody to announce itself to."""
+    if not agent.settings.announce_to:
+        return None
+    from mpiboot.roles.announcing import Announcer  # noqa: PLC0415 - most workers need none
+
+    return Announcer(agent, service.client_config)
 
 
 async def work(agent: Agent) -> Outcome:

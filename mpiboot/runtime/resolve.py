@@ -33,6 +33,25 @@ async def lookup(name: str, timeout_s: float) -> list[str]:
     return sorted(addresses, key=lambda text: ":" in text)
 
 
+async def address_towards(host: str, port: int, timeout_s: float) -> str:
+    """Return the address of this container from which it reaches a host.
+
+    Raises:
+        NoNameError: the host has no address now.
+        OSError: there is no way to any.
+    """
+    last: OSError | None = None
+    for address in await lookup(host, timeout_s):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            try:
+                sock.connect((address, port))  # chooses the way; nothing is sent
+                return str(sock.getsockname()[0])
+            except OSError as fault:
+                last = fault
+    raise last or NoNameError("it has no address")
+
+
 def ordered(addresses: list[str]) -> list[str]:
     """Sort addresses by number, so that ranks land alike in every run."""
     return sorted(addresses, key=lambda a: (":" in a, ipaddress.ip_address(a.split("%")[0])))

@@ -1,0 +1,103 @@
+"""What platforms share that give each node a list of all: reading the list, and one's place in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mpiboot.errors import ConfigError
+from mpiboot.model.hosts import Host, Listed, checked_name
+from mpiboot.platforms.protocol import Identity, Suggestion
+
+# Some systems write the two characters \n where others have a new line.
+_BETWEEN = re.compile(r"(?:\\n|[\s,;])+")
+SHARED_PORT = 2222
+_RETRY_GRACE_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    """The nodes of a job; the first one leads.
+
+    Attributes:
+        hosts: their names or addresses, in order.
+        own: this node's place; None: not known.
+    """
+
+    hosts: tuple[str, ...]
+    own: int | None
+
+    def identity(self, platform: str) -> Identity:
+        """Tell the role: the first node is the launcher."""
+        role = "launcher" if self.own == 0 else "worker"
+        return Identity(role=role, why=f"node {self.own} of {len(self.hosts)} of {platform}")
+
+    def listed(self) -> Listed:
+        """Return them as hosts; this very container needs no login."""
+        return Listed(
+            hosts=tuple(
+                Host(name=name, here=number == self.own) for number, name in enumerate(self.hosts)
+            )
+        )
+
+
+def read(env: Mapping[str, str], *, addresses: str, rank: str) -> Nodes | None:
+    """Read the nodes from two variables; None where the platform does not set both.
+
+    Args:
+        env: the environment.
+        addresses: name of the variable with all nodes.
+        rank: name of the variable with this node's number.
+
+    Raises:
+        ConfigError: they contradict each other.
+    """
+    if not env.get(addresses) or rank not in env:
+        return None
+    found = hosts(env[addresses], addresses)
+    text = env[rank]
+    if not (text.isascii() and text.isdigit() and int(text[:9]) < len(found)):
+        raise ConfigError(
+            f"{rank} is {text[:60]!r}, but {addresses} names {len(found)} nodes",
+            hint=f"both are set by the platform; expected a number from 0 to {len(found) - 1}",
+        )
+    return Nodes(hosts=found, own=int(text))
+
+
+def hosts(text: str, variable: str) -> tuple[str, ...]:
+    """Read a list of names or addresses with any separator; a name that comes twice counts once.
+
+    Raises:
+        ConfigError: naming what is no host, or that there is none.
+    """
+    words = [word for word in _BETWEEN.split(text) if word]
+    try:
+        found = tuple(dict.fromkeys(checked_name(word) for word in words))
+    except ValueError as fault:
+        raise ConfigError(f"{variable}: {fault}", hint="the platform sets it") from fault
+    if not found:
+        raise ConfigError(f"{variable} names no host", hint="the platform sets it")
+    return found
+
+
+def shared_node(why: str) -> dict[str, Suggestion]:
+    """Suggest what is usual where a job runs on the nodes themselves and ends with its first one.
+
+    Args:
+        why: who has port 22 there.
+    """
+    end = "the job is over with its first node"
+    return {
+        "ssh_port": Suggestion(value=SHARED_PORT, why=why),
+        "failure_is_final": Suggestion(value=True, why=end),
+        "retry_grace_s": Suggestion(value=_RETRY_GRACE_S, why=end),
+    }
+
+
+def slots(env: Mapping[str, str], variable: str) -> dict[str, Suggestion]:
+    """Suggest as many slots as a node has GPUs; nothing where it has none, or that is not told."""
+    text = env.get(variable, "")
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= 1024):
+        return {}
+    return {"slots": Suggestion(value=str(int(text)), why=variable)}
