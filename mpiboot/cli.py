@@ -22,13 +22,14 @@ _HELP = f"""mpiboot {__version__}: one agent, PID 1 in every container of an MPI
   mpiboot [options] -- CMD…             the role comes from MPIBOOT_ROLE or the platform
   mpiboot plan [options] -- CMD…        show what the launcher would do, and why; do nothing
   mpiboot local [options] -- CMD…       run a whole job on this machine, in namespaces
+  mpiboot doctor [options] [-- CMD…]    say what will fail in this container, and what to change
   mpiboot probe [--for ready|live]      ask the agent of this container; exit 0 or 1
   mpiboot run [--wait] [-- CMD…]        start the job of a launcher in debug mode
   mpiboot pause [--release-workers]     stop the job's ranks, so that it can be resumed
   mpiboot resume [--wait] [-- CMD…]     start a job that is paused again
   mpiboot config [--markdown]           show every setting, its value and where it came from
   mpiboot keygen [--out FILE]           make a job secret
-  mpiboot schema                        show the JSON Schema of the status file
+  mpiboot schema [doctor]               show the JSON Schema of the status file, or of the doctor's
   mpiboot version [--json]              show the version
 
 Options of a command: mpiboot COMMAND --help. Every option is also a variable (MPIBOOT_…) and a key
@@ -170,6 +171,16 @@ def _forwarded(resolved: Resolved) -> list[str]:
     return words
 
 
+def _doctor(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    from mpiboot.roles import agent, doctor  # noqa: PLC0415
+
+    request = doctor.parse(argv)
+    code, text = doctor.run(request, lambda words: _resolve("doctor", words, env), env)
+    print(text, end="")
+    agent.leave(code)
+    return code
+
+
 def _probe(argv: Sequence[str], env: Mapping[str, str]) -> int:
     from mpiboot.roles import probe  # noqa: PLC0415
 
@@ -240,10 +251,12 @@ def _schema(argv: Sequence[str], _env: Mapping[str, str]) -> int:
     from mpiboot.report import schema  # noqa: PLC0415
 
     _default_signals()
-    argparse.ArgumentParser(
-        "mpiboot schema", allow_abbrev=False, description="Show the JSON Schema of the status file."
-    ).parse_args(list(argv))
-    print(schema.text(), end="")
+    made = argparse.ArgumentParser(
+        "mpiboot schema", allow_abbrev=False,
+        description="Show the JSON Schema of the status file, or of what `mpiboot doctor --json` says.",
+    )  # fmt: skip
+    made.add_argument("what", nargs="?", choices=tuple(schema.SHIPPED), default="status")
+    print(schema.text(made.parse_args(list(argv)).what), end="")
     return 0
 
 
@@ -296,6 +309,7 @@ _COMMANDS: dict[str, Command] = {
     "launcher": _launcher,
     "plan": _plan,
     "local": _local,
+    "doctor": _doctor,
     "probe": _probe,
     "run": _asking("run"),
     "pause": _asking("pause"),

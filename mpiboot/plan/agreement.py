@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
+from mpiboot.model.facts import Facts
 from mpiboot.mpi import DIALECTS
 from mpiboot.plan.parties import Party, listed
 
@@ -83,7 +84,7 @@ def check(hosts: Sequence[Party], mpi: str, mpirun: str, *, by_path: bool) -> li
         theirs = parsed(host.facts.mpi) if host.facts is not None else None
         if host.facts is None or ours is None:
             continue
-        if not host.facts.mpi_path or (theirs is not None and not host.facts.daemon):
+        if lack(host.facts):
             bare.append(host)
         elif theirs is None:
             notes.append(f"{host.name} has an MPI that mpiboot does not know: {host.facts.mpi!r}")
@@ -103,6 +104,20 @@ def check(hosts: Sequence[Party], mpi: str, mpirun: str, *, by_path: bool) -> li
     return notes
 
 
+def lack(facts: Facts) -> str:
+    """Say what a worker lacks for a launcher that calls mpirun by name; empty where it has all."""
+    if not facts.mpi_path:
+        return "has no mpirun on its PATH"
+    without = parsed(facts.mpi) is not None and not facts.daemon
+    return f"has {facts.mpi_path} without its daemon" if without else ""
+
+
+def package(mpi: str) -> str:
+    """Name what to install for an MPI, called as `called` does; for another one all that are known."""
+    known = parsed(mpi)
+    return _PACKAGES[known.name] if known is not None else "; ".join(_PACKAGES.values())
+
+
 def _plain(workers: Sequence[Party]) -> str:
     names = [host.name for host in workers if host.facts is None]
     return f"not known of {listed(names)}: no agent tells which MPI is there" if names else ""
@@ -115,11 +130,10 @@ def _doubt(host: Party, mpirun: str) -> str:
 
 def _no_mpi(bare: Sequence[Party], ours: Mpi) -> ConfigError:
     first = bare[0]
-    has = first.facts.mpi_path if first.facts else ""
-    lack = f"has {has} without its daemon" if has else "has no mpirun on its PATH"
+    lacks = lack(first.facts) if first.facts else ""
     more = f" (and {len(bare) - 1} more)" if len(bare) > 1 else ""
     return ConfigError(
-        f"{first.name}{more} {lack}: {ours.name} cannot start ranks there",
+        f"{first.name}{more} {lacks}: {ours.name} cannot start ranks there",
         hint=f"install {_PACKAGES[ours.name]} in the workers' image, or set PATH there",
     )
 

@@ -22,7 +22,7 @@ from mpiboot.plan import (
     takeover,
     wrapping,
 )
-from mpiboot.plan.layout import Layout
+from mpiboot.plan.layout import Layout, check_names
 from mpiboot.plan.networks import Choice
 from mpiboot.plan.program import Look
 from mpiboot.plan.rankenv import Decision, Rules
@@ -161,11 +161,7 @@ def prepare(
         ground.environ, given=settings.hostfile, own=f"{ground.directory}/hostfile"
     )
     ground = replace(ground, environ=taken.environ)
-    fault = dialect.check_names(ground.hostname, layout.nodes)
-    if fault:
-        raise ConfigError(
-            fault, hint="set another hostname for this container (docker: --hostname)"
-        )
+    check_names(dialect, ground.hostname, layout.nodes)
     hosts = parties.parties(layout.places, facts, ground.facts, ground.own_address)
     notes = agreement.check(hosts, ground.mpi, ground.mpirun, by_path="/" in ground.mpirun)
     choice = networks.choose(hosts, (settings.interface,) if settings.interface else ())

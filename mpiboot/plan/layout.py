@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.hosts import is_address
-from mpiboot.mpi.protocol import Node
+from mpiboot.mpi.protocol import Dialect, Node
 
 if TYPE_CHECKING:  # a worker gathers nobody
     from mpiboot.plan.gather import Seen
@@ -134,6 +134,19 @@ def _slots(one: Seen, setting: str) -> tuple[int, str]:
     if one.facts.gpus:
         return one.facts.gpus, "visible GPUs"
     return one.facts.auto_slots, f"{one.facts.cpus:g} CPUs by quota and cpuset"
+
+
+def check_names(dialect: Dialect, hostname: str, nodes: Sequence[Node]) -> None:
+    """Ask an MPI whether it can bear the names.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    fault = dialect.check_names(hostname, nodes)
+    if fault:
+        raise ConfigError(
+            fault, hint="set another hostname for this container (docker: --hostname)"
+        )
 
 
 def node_name(name: str, address: str, own_hostname: str, *, here: bool) -> str:

@@ -25,6 +25,7 @@ class ServerTerms:
 
     Attributes:
         port: port to listen on.
+        address: address to listen on; empty: all.
         user: the one user who may log in.
         host_keys: paths of host keys.
         authorized_keys: path of the authorized_keys file.
@@ -47,6 +48,7 @@ class ServerTerms:
     openssh: tuple[int, int]
     use_pam: bool
     strict_modes: bool
+    address: str = ""
 
 
 def sshd_config(terms: ServerTerms) -> str:
@@ -55,6 +57,7 @@ def sshd_config(terms: ServerTerms) -> str:
     kex = f"{_KEX_PQ},{_KEX}" if terms.openssh >= (9, 9) else _KEX
     lines = [
         f"Port {terms.port}",
+        *([f"ListenAddress {terms.address}"] if terms.address else []),
         *(f"HostKey {_quoted(path)}" for path in terms.host_keys),
         f"AuthorizedKeysFile {_quoted(terms.authorized_keys)}",
         f"AllowUsers {terms.user}",

@@ -1,10 +1,16 @@
-"""The JSON Schema of the status file, as it is shipped."""
+"""The JSON Schemas of what programs read, as they are shipped."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+SHIPPED = {"status": "status.schema.json", "doctor": "diagnosis.schema.json"}
 
-def text() -> str:
-    """Return the schema as text."""
-    return Path(__file__).with_name("status.schema.json").read_text()
+
+def text(what: str = "status") -> str:
+    """Return a schema as text.
+
+    Args:
+        what: a key of SHIPPED.
+    """
+    return Path(__file__).with_name(SHIPPED[what]).read_text()

@@ -16,7 +16,7 @@ from mpiboot.plan import agreement, ownrun, program, standins
 from mpiboot.plan.ownrun import Own
 from mpiboot.plan.program import Look
 from mpiboot.roles import looking
-from mpiboot.runtime import files, inspect
+from mpiboot.runtime import files, inspect, openssh
 from mpiboot.runtime.children import Children
 
 _VERSION_S = 20.0
@@ -98,9 +98,9 @@ async def find(
 
 def _check_way(rsh_agent: str, env: Mapping[str, str]) -> None:
     """Refuse to go on without the program that reaches workers."""
-    if not rsh_agent and inspect.find_program("ssh", env) is None:
-        raise ConfigError("no ssh client on PATH", hint="install openssh-client in this image")
-    if rsh_agent and not os.access(rsh_agent, os.X_OK):
+    if not rsh_agent:
+        openssh.client(env)
+    elif not os.access(rsh_agent, os.X_OK):
         raise ConfigError(
             f"{rsh_agent}, which is to reach workers in place of ssh, cannot be executed",
             hint="check --rsh-agent, and the mode of the file",

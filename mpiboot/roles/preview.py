@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mpiboot.model.announced import Announced
-from mpiboot.model.hosts import Enumerated, Host, Listed, Source
+from mpiboot.model.hosts import Enumerated, Host, Listed, Scripted, Source
 from mpiboot.model.settings import Settings
 from mpiboot.plan import layout
 from mpiboot.plan.gather import Reach, Seen
@@ -36,7 +36,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     pump.stop()
     of_keys = keyring.note(settings, env)
     source = ground.find_source(settings, env)
-    seen, notes = _presumed(source, settings)
+    seen, notes = presumed(source, settings)
     own = ground.own(job_env)
     # Nobody knows the networks of pods that are not there yet, nor the MPI in them.
     there = replace(
@@ -47,7 +47,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
         oversubscribe=settings.oversubscribe,
     )  # fmt: skip
     directory = str(files.candidates(settings.runtime_dir, env)[0] / "launcher")
-    presumed = KeyMaterial(
+    material = KeyMaterial(
         identity=f"{directory}/user_key",
         authorized_keys="",
         host_keys=(),
@@ -56,7 +56,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
         what="",
     )
     what = ground.collect(
-        settings, installed, presumed, directory=directory, job_env=job_env,
+        settings, installed, material, directory=directory, job_env=job_env,
         own_address="192.0.2.255", own=replace(own, facts=there),
     )  # fmt: skip
     # Workers of one job are made of one image: what is here is presumed there.
@@ -71,7 +71,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     return "\n".join(lines) + "\n" + plan.text()
 
 
-def _presumed(source: Source, settings: Settings) -> tuple[list[Seen], list[str]]:
+def presumed(source: Source, settings: Settings) -> tuple[list[Seen], list[str]]:
     """Stand in for what the wait will find."""
     hosts, notes = _found(source, settings)
     notes += [
@@ -93,18 +93,22 @@ def _found(source: Source, settings: Settings) -> tuple[tuple[Host, ...], list[s
     """Return the hosts of a list, or made-up ones, with what is to be said of them."""
     if isinstance(source, Listed):
         return source.hosts, []
+    note = f"note   workers are {told(source, settings)}; made-up ones are shown"
     if isinstance(source, Announced):
-        note = f"note   {source.count} nodes announce themselves; made-up ones are shown"
         here = Host(name=os.uname().nodename, here=True)
         nodes = enumerate(_made_up(source.count))
         return tuple(here if n == source.own else host for n, host in nodes), [note]
-    if isinstance(source, Enumerated):
-        what = f"the addresses of {source.name}"
-    else:
-        what = f"what {shlex.join(source.command)} prints"
-    many = f"{source.count}" if source.count else f"as many as stay for {settings.settle_s:g} s"
-    note = f"note   workers are {what}, {many}; made-up ones are shown"
     return _made_up(source.count or 2), [note]
+
+
+def told(source: Enumerated | Scripted | Announced, settings: Settings) -> str:
+    """Say who the workers of a source without a list are."""
+    if isinstance(source, Announced):
+        return f"{source.count} nodes that announce themselves"
+    many = f"{source.count}" if source.count else f"as many as stay for {settings.settle_s:g} s"
+    if isinstance(source, Enumerated):
+        return f"the addresses of {source.name}, {many}"
+    return f"what {shlex.join(source.command)} prints, {many}"
 
 
 def _made_up(count: int) -> tuple[Host, ...]:

@@ -15,14 +15,16 @@ from mpiboot.log import logger
 from mpiboot.model.facts import Facts
 from mpiboot.model.settings import Settings
 from mpiboot.plan import passenv, sshconf, sshlog, wrapping
+from mpiboot.plan import privileges as judging
 from mpiboot.plan.layout import Place
 from mpiboot.plan.sshlog import Line
 from mpiboot.roles import describing
 from mpiboot.roles.agent import SOCKET, Agent
-from mpiboot.runtime import files, inspect, keys, sshd
+from mpiboot.runtime import files, keys, openssh, privileges, sshd
 from mpiboot.runtime.keys import KeyMaterial
 from mpiboot.runtime.sshd import Sshd
 
+LOOPBACK = "loopback_config"  # ssh's configuration for logins to ourselves; the host is `loopback`
 _LOGIN_S = 20.0
 _LOGIN_TRIES = 3
 _SHOWN = 20  # names of variables in one line of the log
@@ -47,6 +49,7 @@ class Service:
         on_fail: is told once when sshd cannot be kept up.
         on_facts: is told once when `facts` are known, which may be before the first proof.
         log_level: of sshd's lines that are shown; empty: the setting's.
+        address: where sshd listens; empty: on all addresses.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Service:
         on_fail: Callable[[str], None],
         on_facts: Callable[[], None],
         log_level: str = "",
+        address: str = "",
     ) -> None:
         self._agent = agent
         self._settings = agent.settings
@@ -68,10 +72,11 @@ class Service:
         self._on_fail = on_fail
         self._on_facts = on_facts
         self._log_level = log_level or self._settings.sshd_log_level
+        self._address = address
         self._proven = False
         self._again: asyncio.Task[None] | None = None
         self._prove: Callable[[], Awaitable[None]] | None = None
-        self.client_config = agent.directory / "loopback_config"
+        self.client_config = agent.directory / LOOPBACK
         self.failed = ""
         self.rejected = 0
         self.sshd: Sshd | None = None
@@ -85,10 +90,10 @@ class Service:
             LaunchFailedError: it runs, but a login does not work.
         """
         agent, settings = self._agent, self._settings
-        path = sshd.find(settings.sshd, agent.job_env)
+        path = self._able(sshd.find(settings.sshd, agent.job_env))
         user = sshd.account()
         origin = keys.find(settings, agent.env)
-        sshd.make_privsep_directory()
+        openssh.make_privsep_directory()
         material, version = await asyncio.gather(
             keys.prepare_in_child(origin, agent.directory, agent.children),
             sshd.version(path, agent.children),
@@ -111,6 +116,21 @@ class Service:
         self._proven = True
         self._prove = lambda: self._prove_login(user, material)
 
+    def _able(self, path: str) -> str:
+        """Return an sshd that can be started here; one whose file demands too much is copied.
+
+        Raises:
+            ConfigError: it could not listen, or let nobody in.
+        """
+        own, demanded = privileges.own(), privileges.demanded(path)
+        barred = judging.barred(own, demanded)
+        if barred:
+            told = ", ".join(sorted(barred))
+            logger.info("%s demands %s, which is not to be had: a copy of it is run", path, told)
+            path, demanded = openssh.copied(path, self._agent.directory), frozenset()
+        judging.check_serving(own, port=default_port(self._settings), demanded=demanded)
+        return path
+
     def _write_config(self, user: str, material: KeyMaterial, version: tuple[int, int]) -> Path:
         agent, settings = self._agent, self._settings
         environment, left_out = passenv.session_environment(
@@ -124,6 +144,7 @@ class Service:
         program = [sys.executable, "-I", "-S", bridge.__file__, environment[wrapping.LINK]]
         terms = sshconf.ServerTerms(
             port=default_port(settings),
+            address=self._address,
             user=user,
             host_keys=material.host_keys,
             authorized_keys=material.authorized_keys,
@@ -141,9 +162,7 @@ class Service:
     async def _prove_login(self, user: str, material: KeyMaterial) -> None:
         """Log in to ourselves, with the same ssh and the same checks as mpirun will."""
         agent, port = self._agent, default_port(self._settings)
-        ssh = inspect.find_program("ssh", agent.job_env)
-        if ssh is None:
-            raise ConfigError("no ssh client on PATH", hint="install openssh-client in this image")
+        ssh = openssh.client(agent.job_env)
         config = self._loopback_config(user, port, material)
         fault = ""
         for attempt in range(_LOGIN_TRIES):

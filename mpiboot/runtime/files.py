@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from mpiboot.errors import ConfigError
+
+_FOREIGN = "belongs to another user or is no directory"
 
 
 def runtime_dir(chosen: str, env: Mapping[str, str], role: str) -> Path:
@@ -27,10 +30,45 @@ def runtime_dir(chosen: str, env: Mapping[str, str], role: str) -> Path:
             tried.append(f"{base}: {fault.strerror}")
             continue
         return path
-    raise ConfigError(
+    raise _no_place(tried)
+
+
+def foreseen_dir(chosen: str, env: Mapping[str, str], role: str) -> Path:
+    """Tell where `runtime_dir` would make the directory; nothing is made.
+
+    Raises:
+        ConfigError: as `runtime_dir`.
+    """
+    tried = []
+    for base in candidates(chosen, env):
+        why = next(filter(None, map(_unusable, (base, base / role))), "")
+        if not why:
+            return base / role
+        tried.append(f"{base}: {why}")
+    raise _no_place(tried)
+
+
+def _no_place(tried: list[str]) -> ConfigError:
+    return ConfigError(
         "no directory can be written for keys and sockets (" + "; ".join(tried) + ")",
         hint="mount a tmpfs at /run or /tmp, or set MPIBOOT_RUNTIME_DIR",
     )
+
+
+def _unusable(path: Path) -> str:
+    """Say why a directory could not be made or taken; empty where it could."""
+    if os.path.lexists(path) and _foreign(path):
+        return _FOREIGN
+    return barrier(path)
+
+
+def barrier(path: Path) -> str:
+    """Say why nothing could be made or written at a path; empty where it could."""
+    place = nearest(path)
+    if os.access(place, os.W_OK | (os.X_OK if place.is_dir() else 0)):
+        return ""
+    read_only = os.statvfs(place).f_flag & os.ST_RDONLY
+    return os.strerror(errno.EROFS if read_only else errno.EACCES)
 
 
 def candidates(chosen: str, env: Mapping[str, str]) -> list[Path]:
@@ -49,12 +87,28 @@ def _own_directory(path: Path) -> None:
     """Make a directory 0700, or accept one that is ours; never one that another user laid out."""
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700, parents=True)
-    seen = path.lstat()
-    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid():
-        raise PermissionError(0, "belongs to another user or is no directory")
+    if _foreign(path):
+        raise PermissionError(0, _FOREIGN)
     path.chmod(0o700)
     if not os.access(path, os.W_OK | os.X_OK):
         raise PermissionError(0, "cannot be written")
+
+
+def nearest(path: Path) -> Path:
+    """Return a path, or the nearest one above it that is there."""
+    while not os.access(path, os.F_OK) and path != path.parent:
+        path = path.parent
+    return path
+
+
+def noexec(path: Path) -> bool:
+    """Tell whether programs could not be started from a path."""
+    return bool(os.statvfs(nearest(path)).f_flag & os.ST_NOEXEC)
+
+
+def _foreign(path: Path) -> bool:
+    seen = path.lstat()
+    return not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid()
 
 
 def strictly_private(path: Path) -> bool:

@@ -33,6 +33,23 @@ def prepare(origin: Origin, directory: Path) -> KeyMaterial:
     Raises:
         ConfigError: no usable private key; names every file that was looked at and why.
     """
+    material, texts = _material(origin, directory)
+    for path, text in texts.items():
+        files.write(path, text)
+    return material
+
+
+def examine(origin: Origin) -> KeyMaterial:
+    """Tell what `prepare` would make; nothing is written.
+
+    Raises:
+        ConfigError: as `prepare`.
+    """
+    return _material(origin, Path())[0]
+
+
+def _material(origin: Origin, directory: Path) -> tuple[KeyMaterial, dict[Path, str | bytes]]:
+    """Derive or read the keys; return them with the texts of their files."""
     authorized: list[str] = []
     known_hosts = ""
     if origin.secret:
@@ -43,14 +60,11 @@ def prepare(origin: Origin, directory: Path) -> KeyMaterial:
         host = _derived(_canonical(user), b"host key")
     publics = [_public(host), _public(user)]
     host_files = [directory / "host_key"]
-    files.write(directory / "user_key", text or _private_text(user))
-    files.write(host_files[0], _private_text(host))
     if not publics[1].startswith("ssh-ed25519"):
         # Images made for the MPI Operator pin the job's own key as every worker's host key.
         host_files.append(directory / "user_key")
     lines = dict.fromkeys([publics[1], *authorized])
-    files.write(directory / "authorized_keys", "".join(f"{line}\n" for line in lines))
-    return KeyMaterial(
+    material = KeyMaterial(
         identity=str(directory / "user_key"),
         authorized_keys=str(directory / "authorized_keys"),
         host_keys=tuple(str(path) for path in host_files),
@@ -58,6 +72,11 @@ def prepare(origin: Origin, directory: Path) -> KeyMaterial:
         known_hosts=known_hosts,
         what=origin.what,
     )
+    return material, {
+        directory / "user_key": text or _private_text(user),
+        host_files[0]: _private_text(host),
+        directory / "authorized_keys": "".join(f"{line}\n" for line in lines),
+    }
 
 
 def _from_directory(place: Path) -> tuple[PrivateKeyTypes, bytes, list[str], str]:
@@ -145,12 +164,13 @@ def _public(key: PrivateKeyTypes) -> str:
 
 
 def main() -> None:
-    """Prepare as told on stdin and answer on stdout, as JSON."""
+    """Prepare as told on stdin, or examine without a directory, and answer on stdout, as JSON."""
     request = json.loads(sys.stdin.buffer.read())
+    origin, directory = Origin(**request["origin"]), request["directory"]
     try:
-        made = prepare(Origin(**request["origin"]), Path(request["directory"]))
+        made = prepare(origin, Path(directory)) if directory else examine(origin)
     except MpibootError as fault:
-        answer: Mapping[str, object] = {"error": str(fault)}
+        answer: Mapping[str, object] = {"error": str(fault.args[0]), "hint": fault.hint}
     except OSError as fault:
         answer = {"error": f"cannot write the keys: {fault}"}
     else:

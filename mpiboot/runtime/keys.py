@@ -91,7 +91,20 @@ async def prepare_in_child(origin: Origin, directory: Path, children: Children) 
     Raises:
         ConfigError: as `prepare`.
     """
-    request = json.dumps({"origin": asdict(origin), "directory": str(directory)}).encode()
+    return await _in_child(origin, str(directory), children)
+
+
+async def examine_in_child(origin: Origin, children: Children) -> KeyMaterial:
+    """Tell what would be prepared, without a file written.
+
+    Raises:
+        ConfigError: as `prepare`.
+    """
+    return await _in_child(origin, "", children)
+
+
+async def _in_child(origin: Origin, directory: str, children: Children) -> KeyMaterial:
+    request = json.dumps({"origin": asdict(origin), "directory": directory}).encode()
     argv = [sys.executable, "-I", "-m", "mpiboot.runtime.keymaking"]
     done = await children.run(argv, timeout_s=30, stdin=request)
     try:
@@ -99,7 +112,7 @@ async def prepare_in_child(origin: Origin, directory: Path, children: Children) 
     except ValueError:
         raise MpibootError(f"preparing keys failed ({done.code}): {done.text[-500:]}") from None
     if "error" in answer:
-        raise ConfigError(answer["error"])
+        raise ConfigError(answer["error"], hint=answer.get("hint", ""))
     return _from_json(answer)
 
 

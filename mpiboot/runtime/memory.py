@@ -11,11 +11,20 @@ from mpiboot.runtime.files import kernel_text
 
 def counters() -> Memory:
     """Return the counters of our own cgroup; what cannot be read is None."""
+    return _counted()[1]
+
+
+def version() -> int:
+    """Return the version of the interface that counts our memory; 0 where none does."""
+    return _counted()[0]
+
+
+def _counted() -> tuple[int, Memory]:
     for place in _places():
         found = _v1(place) if place.version == 1 else _v2(place)
         if found.oom_kills is not None:
-            return found
-    return Memory()
+            return place.version, found
+    return 0, Memory()
 
 
 @functools.cache

@@ -70,24 +70,6 @@ def locked(user: str) -> bool:
     return False
 
 
-def make_privsep_directory() -> None:
-    """Make /run/sshd, which an init system would have made; only root's sshd needs it.
-
-    Raises:
-        ConfigError: it is not there and cannot be made.
-    """
-    place = Path("/run/sshd")
-    if os.getuid() != 0 or place.is_dir():
-        return
-    try:
-        place.mkdir(mode=0o755, parents=True)
-    except OSError as fault:
-        raise ConfigError(
-            f"sshd needs the directory /run/sshd, and it cannot be made: {fault.strerror}",
-            hint="mount a tmpfs at /run, or make the directory in the image",
-        ) from fault
-
-
 class Sshd:
     """Run sshd as a child, start it again within a budget, and pass its log on line by line.
 

@@ -33,7 +33,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = said(capsys, "--help")
     assert code == 0
     commands = ("worker", "launcher", "plan", "local", "probe", "run", "pause", "resume")
-    for command in (*commands, "config", "keygen", "schema", "version"):
+    for command in (*commands, "doctor", "config", "keygen", "schema", "version"):
         assert f"mpiboot {command}" in out
 
 
@@ -49,6 +49,9 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["version", "x"], 64, "unexpected word"),
         (["config", "--config", "/nowhere.yaml"], 64, "cannot be read"),
         (["launcher", "--mca", "btl", "--", "x"], 64, "expected 2 arguments"),
+        (["doctor", "--hostz", "a"], 64, "nearest valid: --hosts"),
+        (["doctor", "--role", "queen"], 64, "--role"),
+        (["doctor", "me"], 64, "unexpected word 'me'"),
     ],
 )
 def test_usage_errors(

@@ -9,6 +9,7 @@ from mpiboot.errors import EXIT_MEANINGS, ExitCode
 from mpiboot.model import options
 from mpiboot.model.settings import specs
 from mpiboot.plan import rankrules
+from mpiboot.plan.doctor import topics
 from mpiboot.report import catalogue, schema
 from tests.helpers.schema import problems as schema_problems
 
@@ -34,6 +35,15 @@ def test_metrics_page_is_the_table_of_the_catalogue() -> None:
     page = (DOCS / "metrics.md").read_text()
     table = page.partition("<!-- metrics -->\n")[2].partition("<!-- /metrics -->")[0]
     assert table == catalogue.markdown()
+
+
+def test_doctors_page_is_the_table_of_its_topics() -> None:
+    """`topics.markdown()` stands in docs/doctor.md, word for word, and each field of the JSON, too."""
+    page = (DOCS / "doctor.md").read_text()
+    table = page.partition("<!-- topics -->\n")[2].partition("<!-- /topics -->")[0]
+    assert table == topics.markdown()
+    fields = json.loads(schema.text("doctor"))["properties"]
+    assert [name for name in fields if f"| `{name}` |" not in page] == []
 
 
 def test_status_page_shows_a_valid_example() -> None:

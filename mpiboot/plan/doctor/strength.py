@@ -1,0 +1,130 @@
+"""What ranks may use: MPI, CPUs, memory, open files, processes; and who is process 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mpiboot.errors import ExitCode
+from mpiboot.model.checkup import Checkup
+from mpiboot.model.diagnosis import Finding, Grade
+from mpiboot.model.spec import LAUNCHER
+from mpiboot.plan import agreement
+from mpiboot.plan.doctor.findings import MIB, doubtful, good, size, tried
+
+_LEAST_FILES, _MOST_FILES = 1024, 1 << 20
+_LEAST_PIDS = 256
+_LEAST_MEMORY = 64 * MIB
+_INITS = ("tini", "dumb-init", "docker-init", "catatonit", "s6-svscan", "systemd", "pause")
+
+
+def mpi(seen: Checkup) -> Iterator[Finding]:
+    """The launcher wants mpirun, the worker what mpirun starts."""
+    if seen.role == LAUNCHER:
+        yield tried(seen.mpi)
+        return
+    facts = seen.facts
+    lack = agreement.lack(facts)
+    if lack and seen.may_be_elsewhere:
+        yield good(f"this worker {lack}; the settings name an MPI by its path")
+    elif lack:
+        yield Finding(
+            grade=Grade.FAIL,
+            text=f"this worker {lack}: no ranks can be started here",
+            remedy=f"install {agreement.package(facts.mpi)} in the image, or set PATH there; or name"
+            " it by path on the launcher with --mpi-home",
+            code=int(ExitCode.CONFIG),
+        )
+    elif agreement.parsed(facts.mpi) is None:
+        yield doubtful(
+            f"{facts.mpi_path} is an MPI that mpiboot does not know: {facts.mpi or 'it says nothing'}",
+            f"install {agreement.package('')}",
+        )
+    else:
+        yield good(f"{facts.mpi}: {facts.mpi_path}; sessions find its daemon {facts.daemon}")
+
+
+def cpus(seen: Checkup) -> Iterator[Finding]:
+    """Ranks that wait spin: more of them than CPUs stand in each other's way."""
+    facts = seen.facts
+    text = f"{facts.cpus:g} CPUs by quota and cpuset, {facts.gpus} GPUs"
+    slots = int(seen.slots) if seen.slots.isdigit() else facts.auto_slots
+    if facts.cpus and slots > facts.cpus:
+        yield doubtful(
+            f"{text} for {slots} slots: ranks will share CPUs; MPI is told to yield, and is slower",
+            "raise the CPU limit, or lower --slots",
+        )
+    else:
+        yield good(f"{text}: {slots} slots")
+
+
+def memory(seen: Checkup) -> Iterator[Finding]:
+    """A rank that the kernel kills for want of memory is counted by the cgroup."""
+    counted = seen.memory
+    if not seen.limits.cgroup:
+        yield doubtful(
+            "no memory cgroup is to be seen: a rank that is killed for want of memory cannot be told"
+            " from others",
+            "mount /sys/fs/cgroup read-only into the container",
+        )
+        return
+    limit, used = counted.limit_bytes, counted.used_bytes or 0
+    bound = size(limit) if limit is not None else "no limit"
+    text = f"{bound}, {size(used)} used (cgroup v{seen.limits.cgroup})"
+    if counted.oom_kills:
+        yield doubtful(
+            f"{counted.oom_kills} processes were killed here for want of memory: {text}",
+            "raise the memory limit, or start fewer ranks here",
+        )
+    elif limit is not None and limit - used < _LEAST_MEMORY:
+        yield doubtful(f"{text}: hardly any is left", "raise the memory limit")
+    else:
+        yield good(text)
+
+
+def limits(seen: Checkup) -> Iterator[Finding]:
+    """Too few open files end connections, absurdly many slow each start; RDMA locks memory."""
+    limits = seen.limits
+    soft, hard = limits.nofile
+    files = f"{'unlimited' if soft < 0 else soft} open files"
+    if 0 <= soft < _LEAST_FILES:
+        yield doubtful(
+            f"{files}: each rank holds a connection to many others",
+            f"raise it (docker: --ulimit nofile={_LEAST_FILES}:{max(hard, 65536)})",
+        )
+    elif soft < 0 or soft > _MOST_FILES:
+        yield doubtful(
+            f"{files}: some programs close every number up to that when they start another one",
+            f"lower it (docker: --ulimit nofile=65536:{_MOST_FILES})",
+        )
+    else:
+        yield good(files)
+    if seen.facts.rdma and limits.memlock_bytes >= 0:
+        yield doubtful(
+            f"there are RDMA devices, and {size(limits.memlock_bytes)} may be locked: they need more",
+            "docker: --ulimit memlock=-1; Kubernetes: the runtime's or the node's own limit",
+        )
+    if limits.pids is not None and limits.pids - (limits.pids_used or 0) < _LEAST_PIDS:
+        yield doubtful(
+            f"{limits.pids_used} of {limits.pids} processes and threads are used",
+            "docker: --pids-limit; Kubernetes: podPidsLimit of the kubelet",
+        )
+
+
+def first(seen: Checkup) -> Iterator[Finding]:
+    """Process 1 gets the signals of a stop, and has to reap orphans."""
+    one = seen.first
+    name = (one.argv[0] if one.argv else "").rpartition("/")[2]
+    if one.agent:
+        yield good(f"an mpiboot {one.agent} runs here")
+    elif one.here:
+        yield good("mpiboot: it handles signals from the first moment, and reaps")
+    elif name in _INITS:
+        yield good(f"{name}: signals reach its child, and orphans are reaped")
+    elif one.catches:
+        yield good(f"{' '.join(one.argv)[:80] or 'not to be seen'}")
+    else:
+        yield doubtful(
+            f"{' '.join(one.argv)[:80]} has no handler for TERM: a stop takes the whole grace and ends"
+            " with 137",
+            "make mpiboot the container's entry point, without a shell before it",
+        )

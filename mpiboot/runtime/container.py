@@ -1,0 +1,99 @@
+"""Look at this container as a doctor does: user, places, limits, process 1."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import resource
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from mpiboot.model.checkup import First, Limits, Room, Trial, User
+from mpiboot.runtime import files, memory, sshd
+from mpiboot.runtime.files import kernel_text
+
+_SHELL = "/bin/sh"  # what an empty field of /etc/passwd means
+_PIDS = ("/sys/fs/cgroup", "/sys/fs/cgroup/pids")
+
+
+def user(account: Trial, env: Mapping[str, str]) -> User:
+    """Describe this process's user.
+
+    Args:
+        account: its name, or why it has none.
+        env: the environment.
+    """
+    about = User(uid=os.getuid(), gid=os.getgid(), account=account, home_env=env.get("HOME", ""))
+    if account.fault:
+        return about
+    entry = pwd.getpwuid(os.getuid())
+    shell = entry.pw_shell or _SHELL
+    return User(
+        uid=about.uid,
+        gid=about.gid,
+        account=account,
+        locked=sshd.locked(entry.pw_name),
+        shell=shell,
+        shell_runs=os.access(shell, os.X_OK),
+        home=entry.pw_dir,
+        home_there=Path(entry.pw_dir).is_dir(),
+        home_env=about.home_env,
+    )
+
+
+def room(path: str, purpose: str) -> Room:
+    """Tell whether something can be written at a place, and how much; nothing is."""
+    why_not = files.barrier(Path(path))
+    try:
+        seen = os.statvfs(files.nearest(Path(path)))
+    except OSError:
+        return Room(path=path, purpose=purpose, why_not=why_not)
+    return Room(
+        path=path,
+        purpose=purpose,
+        why_not=why_not,
+        free_bytes=seen.f_bavail * seen.f_frsize,
+        size_bytes=seen.f_blocks * seen.f_frsize,
+    )
+
+
+def shared_memory() -> Room:
+    """Look at /dev/shm; one that is not mounted is not there."""
+    path = Path("/dev/shm")  # noqa: S108 - its size is the question
+    if not path.is_dir():
+        return Room(path=str(path), purpose="shared memory", why_not="it is not there")
+    return room(str(path), "shared memory")
+
+
+def limits() -> Limits:
+    """Read the limits of this process and its container."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    base = next((one for one in _PIDS if Path(one, "pids.max").exists()), _PIDS[0])
+    most, used = (kernel_text(f"{base}/pids.{what}").strip() for what in ("max", "current"))
+    return Limits(
+        nofile=(soft, hard),  # -1 is RLIM_INFINITY
+        memlock_bytes=resource.getrlimit(resource.RLIMIT_MEMLOCK)[0],
+        pids=int(most) if most.isdigit() else None,
+        pids_used=int(used) if used.isdigit() else None,
+        cgroup=memory.version(),
+    )
+
+
+def first(agent: str) -> First:
+    """Look at process 1.
+
+    Args:
+        agent: role of an mpiboot that is known to run here; empty: none.
+    """
+    fields = dict(
+        line.split(":\t", 1) for line in kernel_text("/proc/1/status").splitlines() if ":\t" in line
+    )
+    caught = int(fields.get("SigCgt", "0").strip() or "0", 16)
+    argv = kernel_text("/proc/1/cmdline").rstrip("\0").split("\0")
+    return First(
+        argv=tuple(word for word in argv if word),
+        here=os.getpid() == 1,
+        catches=bool(caught >> (signal.SIGTERM - 1) & 1),
+        agent=agent,
+    )
