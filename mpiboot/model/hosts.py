@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from mpiboot.errors import ConfigError
-from mpiboot.model import announced
+from mpiboot.model import announced, hostranges
 from mpiboot.model.announced import Announced
 
 MAX_SLOTS = 100_000
@@ -91,17 +91,18 @@ def is_address(text: str) -> bool:
 
 
 def parse_list(text: str) -> Listed:
-    """Read `a:2,b:2,[fe80::1]:4`.
+    """Read `a:2,b:2,[fe80::1]:4,w-[0-7]`.
 
     Raises:
         ConfigError: naming every item that cannot be read.
     """
-    hosts, problems = [], []
+    hosts: list[Host] = []
+    problems: list[str] = []
     for number, item in enumerate(text.split(","), start=1):
         if not item.strip():
             continue
         try:
-            hosts.append(_parse_words([item.strip()]))
+            hosts += [_parse_words([word]) for word in hostranges.expand(item.strip())]
         except ValueError as fault:
             problems.append(f"item {number} {item.strip()[:80]!r}: {fault}")
     return _listed(hosts, problems, "the host list")
@@ -117,13 +118,14 @@ def parse_hostfile(text: str, name: str) -> Listed:
     Raises:
         ConfigError: naming every bad line by its number, or an empty file.
     """
-    hosts, problems = [], []
+    hosts: list[Host] = []
+    problems: list[str] = []
     for number, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1):
         words = _PAIR.sub("=", line.split("#", 1)[0]).split()
         if not words:
             continue
         try:
-            hosts.append(_parse_words(words))
+            hosts += [_parse_words([word, *words[1:]]) for word in hostranges.expand(words[0])]
         except ValueError as fault:
             problems.append(f"line {number} {line.strip()[:80]!r}: {fault}")
     return _listed(hosts, problems, f"hostfile {name}")

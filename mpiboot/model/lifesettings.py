@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mpiboot.model.jobsettings import JobSettings
+from mpiboot.model.podsettings import PodSettings
 from mpiboot.model.spec import ALL, BOTH, LAUNCHER, LAUNCHING, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class LifeSettings(JobSettings):
+class LifeSettings(PodSettings):
     """What the user wants to happen around the job."""
 
     deadline_s: float = setting(

@@ -194,8 +194,9 @@ class Settings(MeetingSettings):
     hosts: str = setting(
         "text",
         "",
-        "workers: a:2,b:2 (name:slots), dns:NAME to take every address of a name, or announce:N for N"
-        " nodes that announce themselves (announce:N:OWN where this container is node OWN of the N)",
+        "workers: a:2,b:2 (name:slots), w-[0-7] for eight of them, dns:NAME to take every address of"
+        " a name, or announce:N for N nodes that announce themselves (announce:N:OWN where this"
+        " container is node OWN of the N)",
         roles=(LAUNCHER,),
         short=("-H",),
         metavar="LIST",
@@ -210,8 +211,8 @@ class Settings(MeetingSettings):
     workers: int = setting(
         "int",
         0,
-        "how many workers to expect of dns:NAME or --host-script (0: as many as stay for --settle);"
-        " for `local`, how many to start (0: 2)",
+        "how many workers to expect of dns:NAME or --host-script (0: as many as stay for --settle), or"
+        " how many numbered pods take part; for `local`, how many to start (0: 2)",
         roles=LAUNCHING,
         least=0,
         most=100_000,

@@ -43,10 +43,13 @@ def live(
         own_hostname: this container's hostname.
         members: those who take part, by the user's names; None: not decided yet.
     """
-    places = (
-        layout.place(one, own_hostname=own_hostname, slots=settings.slots)
-        for one in seen
-        if one.reach.ready and (members is None or one.host.name in members)
+    taking = [one for one in seen if members is None or one.host.name in members]
+    places = layout.settle(
+        [one for one in taking if one.reach.ready],
+        own_hostname=own_hostname,
+        slots=settings.slots,
+        calls=layout.calls(settings),
+        among=taking,
     )
     return [Node(name=place.node, slots=place.slots) for place in places]
 

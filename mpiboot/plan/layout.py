@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.hosts import is_address
+from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Node
 
 if TYPE_CHECKING:  # a worker gathers nobody
     from mpiboot.plan.gather import Seen
 
+_MANY = 64
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?", re.ASCII)
 
 
@@ -79,7 +82,13 @@ class Layout:
 
 
 def arrange(
-    chosen: Sequence[Seen], *, own_hostname: str, slots: str, np: int, oversubscribe: bool = False
+    chosen: Sequence[Seen],
+    *,
+    own_hostname: str,
+    slots: str,
+    np: int,
+    oversubscribe: bool = False,
+    calls: str = "auto",
 ) -> Layout:
     """Fix order, names and slots.
 
@@ -89,11 +98,12 @@ def arrange(
         slots: the setting: a number or `auto`.
         np: ranks wanted; 0 for all slots.
         oversubscribe: whether there may be more ranks than slots.
+        calls: as for `settle`.
 
     Raises:
         ConfigError: np is more than all slots; with the table.
     """
-    places = tuple(place(one, own_hostname=own_hostname, slots=slots) for one in chosen)
+    places = settle(chosen, own_hostname=own_hostname, slots=slots, calls=calls)
     total = sum(place.slots for place in places)
     layout = Layout(places=places, np=np or total)
     if layout.np > total and not oversubscribe:
@@ -104,24 +114,70 @@ def arrange(
     return layout
 
 
-def place(one: Seen, *, own_hostname: str, slots: str) -> Place:
-    """Give one host its name for mpirun, and its slots.
+def calls(settings: Settings) -> str:
+    """Tell how workers are called: where they come and go, a name must not change by that."""
+    fixed = settings.elastic and settings.hostfile_names == "auto"
+    return "name" if fixed else settings.hostfile_names
+
+
+def settle(
+    chosen: Sequence[Seen],
+    *,
+    own_hostname: str,
+    slots: str,
+    calls: str,
+    among: Sequence[Seen] = (),
+) -> tuple[Place, ...]:
+    """Give each host its name for mpirun, and its slots.
+
+    By themselves those are called by address whose names differ only behind the first dot, for
+    Open MPI cuts names there unless it is told otherwise, and takes such hosts for one (its #4732,
+    the MPI Operator's #733); and all of many: Open MPI 4 looks a name up four times before it
+    starts, behind every entry of the search list, one name after the other.
 
     Args:
-        one: the host, ready.
+        chosen: the hosts, ready.
         own_hostname: this container's hostname.
         slots: the setting: a number or `auto`.
+        calls: `name`, `address` or `auto`.
+        among: all who take part, where those are only some of them.
     """
+
+    def label(one: Seen) -> str:
+        return _label(own_hostname if one.here else one.host.name)
+
+    all_of_them = among or chosen
+    labels = Counter(label(one) for one in all_of_them)
+    addresses = Counter(one.address for one in all_of_them)
+    many = calls == "address" or (calls == "auto" and len(all_of_them) > _MANY)
+
+    def by_address(one: Seen) -> bool:
+        cut = calls == "auto" and labels[label(one)] > 1
+        # Pods on one node's network share its address, and differ by their ports.
+        return (many or cut) and addresses[one.address] == 1
+
+    return tuple(
+        _place(one, own_hostname, slots, by_address=not one.here and by_address(one))
+        for one in chosen
+    )
+
+
+def _place(one: Seen, own_hostname: str, slots: str, *, by_address: bool) -> Place:
     count, why = _slots(one, slots)
+    name = one.address if by_address else one.host.name
     return Place(
         name=one.host.name,
-        node=node_name(one.host.name, one.address, own_hostname, here=one.here),
+        node=node_name(name, one.address, own_hostname, here=one.here),
         slots=count,
         address="" if one.here else one.address,
         port=one.port,
         user=one.host.user or "",
         why=why,
     )
+
+
+def _label(node: str) -> str:
+    return node if is_address(node) else node.split(".", 1)[0].lower()
 
 
 def _slots(one: Seen, setting: str) -> tuple[int, str]:

@@ -13,10 +13,14 @@ from mpiboot.platforms import (
     declared,
     dstack,
     hostlist,
+    indexedjob,
+    jobset,
     kubexec,
+    leaderworkerset,
     mpioperator,
     sagemaker,
     skypilot,
+    statefulset,
     trainer,
     volcano,
 )
@@ -24,7 +28,8 @@ from mpiboot.platforms.protocol import Identity, Platform, Suggestion, Surroundi
 
 # They tell hosts that the user named from those in the operator's file, whose path they suggest.
 _OPERATED: tuple[Platform, ...] = (kubexec, mpioperator, trainer)
-# What a node's own environment says of it goes before hosts that may be given to all nodes alike.
+# What a node's own environment says of it goes before hosts that may be given to all nodes alike;
+# who brings its own variables before those who share Kubernetes' with others.
 PLATFORMS: tuple[Platform, ...] = (
     declared,
     *_OPERATED,
@@ -34,6 +39,10 @@ PLATFORMS: tuple[Platform, ...] = (
     dstack,
     skypilot,
     volcano,
+    leaderworkerset,
+    jobset,
+    indexedjob,
+    statefulset,
     hostlist,
 )
 

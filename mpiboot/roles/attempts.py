@@ -14,7 +14,7 @@ from mpiboot.model.hosts import Host
 from mpiboot.plan import identity
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.identity import Nearness, Own
-from mpiboot.runtime import resolve
+from mpiboot.roles.naming import Naming
 from mpiboot.runtime.resolve import NoNameError
 from mpiboot.runtime.within import within
 
@@ -196,12 +196,14 @@ class Attempts:
         approach: how.
         own: what this container knows of itself; it needs no login.
         logins: those under way.
+        naming: knows names.
     """
 
-    def __init__(self, approach: Approach, own: Own, logins: Logins) -> None:
+    def __init__(self, approach: Approach, own: Own, logins: Logins, naming: Naming) -> None:
         self._approach = approach
         self._own = own
         self._logins = logins
+        self._naming = naming
 
     async def once(self, host: Host, pauses: Pauses) -> Attempted:
         """Try to reach a host; a fault becomes what was seen of it."""
@@ -209,7 +211,8 @@ class Attempts:
             return await self._try(host, pauses)
         except NoNameError as fault:
             seen = Seen(host=host, reach=Reach.NO_NAME, detail=str(fault))
-            return Attempted(seen=seen, pause_s=pauses.name())
+            paced = self._naming.paces(host.name)
+            return Attempted(seen=seen, pause_s=0.0 if paced else pauses.name())
         except ConnectionRefusedError:
             return Attempted(seen=Seen(host=host, reach=Reach.REFUSED), pause_s=pauses.connect())
         except (OSError, asyncio.TimeoutError) as fault:
@@ -226,7 +229,7 @@ class Attempts:
         addresses = [host.name]
         if near is not Nearness.HERE and not host.is_address:
             try:
-                addresses = await resolve.lookup(host.name, approach.attempt_s)
+                addresses = await self._naming.addresses(host.name)
             except NoNameError:
                 if near is Nearness.ELSEWHERE:
                     raise

@@ -43,7 +43,10 @@ class Access:
     def arrange(self, seen: Sequence[Seen]) -> Layout:
         """Write the files by which it reaches workers anew, for these."""
         settings, installed, ground = self.settings, self.installed, self.ground
-        arranged = layout.arrange(seen, own_hostname=ground.hostname, slots=settings.slots, np=0)
+        arranged = layout.arrange(
+            seen, own_hostname=ground.hostname, slots=settings.slots, np=0,
+            calls=layout.calls(settings),
+        )  # fmt: skip
         for file in owning.access(
             self.plan, settings, installed.dialect, ground,
             layout=arranged, programs=installed.programs,

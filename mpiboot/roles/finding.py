@@ -16,6 +16,7 @@ from mpiboot.plan import announcing
 from mpiboot.plan.gather import Reach
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.attempts import NAME_PAUSE_S, jittered
+from mpiboot.roles.naming import Naming
 from mpiboot.roles.reception import Reception
 from mpiboot.runtime import resolve
 from mpiboot.runtime.resolve import NoNameError
@@ -92,11 +93,11 @@ class _ByName(_Slower):
         super().__init__()
         self.name, self.count = f"dns:{named.name}", named.count
         self._asked = named.name
-        self._timeout_s = timeout_s
+        self._naming = Naming(timeout_s)
 
     async def look(self) -> Found:
         try:
-            found = await resolve.lookup(self._asked, self._timeout_s)
+            found = await self._naming.enumerate(self._asked)
         except NoNameError as fault:
             # A resolver that stumbles must not cost us those who are ready.
             return Found(answer=f"{self._asked}: {Reach.NO_NAME.value} ({fault})", fault="no_name")

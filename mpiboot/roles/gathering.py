@@ -19,6 +19,7 @@ from mpiboot.plan.identity import Own
 from mpiboot.report.progress import Bar
 from mpiboot.roles.attempts import Approach, Attempted, Attempts, Logins, Pauses, jittered
 from mpiboot.roles.finding import Finder
+from mpiboot.roles.naming import Naming
 from mpiboot.runtime.within import came
 
 _LINE_EVERY_S = 5.0
@@ -56,7 +57,8 @@ class Gathering:
         self._over = False
         self._following = False
         self._logins = Logins(approach.login, self._too_late)
-        self._attempts = Attempts(approach, own, self._logins)
+        self._naming = Naming(approach.attempt_s)
+        self._attempts = Attempts(approach, own, self._logins, self._naming)
         self.on_change: Callable[[str], None] = lambda _name: None
         self.seen: dict[str, Seen] = {}
         self.leases: dict[str, Lease] = {}
@@ -93,6 +95,7 @@ class Gathering:
         """Let go of those who are not reached; logins under way may end, and count."""
         self._over, self._following = True, False
         self.on_change = lambda _name: None
+        self._naming.close()
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -122,7 +125,7 @@ class Gathering:
                 expected=self._count,
                 deadline_s=approach.deadline_s,
                 strikes=approach.strikes,
-                answer=self._answer,
+                answer=self._answer or self._naming.heard,
                 quorum=approach.quorum,
                 patience_s=approach.settle_s if approach.elastic else None,
             )

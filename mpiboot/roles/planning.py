@@ -76,7 +76,7 @@ class Planning:
             settings = replace(settings, rank_wrapper=False)
         arranged = layout.arrange(
             decision.chosen, own_hostname=own.hostname, slots=settings.slots, np=settings.np,
-            oversubscribe=settings.oversubscribe,
+            oversubscribe=settings.oversubscribe, calls=layout.calls(settings),
         )  # fmt: skip
         what = ground.collect(
             settings, installed, self._material, directory=str(agent.directory),

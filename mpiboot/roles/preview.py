@@ -44,7 +44,7 @@ async def _text(settings: Settings, env: Mapping[str, str], command: Sequence[st
     )
     place = layout.arrange(
         seen, own_hostname=own.hostname, slots=settings.slots, np=settings.np,
-        oversubscribe=settings.oversubscribe,
+        oversubscribe=settings.oversubscribe, calls=layout.calls(settings),
     )  # fmt: skip
     directory = str(files.candidates(settings.runtime_dir, env)[0] / "launcher")
     material = KeyMaterial(

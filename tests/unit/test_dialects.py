@@ -99,7 +99,8 @@ CASES = {
     "mapped-by-node": Case(two(), Settings(map_by="node")),
     "oversubscribed": Case(two(), Settings(oversubscribe=True, np=8)),
     "other-port-and-user": Case(two(port=2222, user="mpi"), port=2222),
-    "full-names": Case([Host(name=f"job.{n}.pi.default.svc", slots=1) for n in (1, 2)]),
+    "full-names": Case([Host(name=f"job-{n}.pi.default.svc", slots=1) for n in (1, 2)]),
+    "one-first-label": Case([Host(name=f"job.{n}.pi.default.svc", slots=1) for n in (1, 2)]),
     "two-networks": Case(two(), networks=("eth0 {address}/16", "cni0 10.99.0.{number}/16")),
     "networks-by-other-names": Case(
         two(), networks=("net{number} {address}/16", "cni0 10.99.0.{number}/16")

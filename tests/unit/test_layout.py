@@ -7,18 +7,25 @@ import pytest
 from mpiboot.errors import ConfigError, ExitCode
 from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import Host
+from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Node
+from mpiboot.plan import layout as layouts
 from mpiboot.plan.gather import Reach, Seen
-from mpiboot.plan.layout import arrange, node_name
+from mpiboot.plan.layout import arrange, node_name, settle
 
 
 def ready(
-    name: str, *, slots: int | None = None, facts: Facts | None = None, here: bool = False
+    name: str,
+    *,
+    slots: int | None = None,
+    facts: Facts | None = None,
+    here: bool = False,
+    address: str = "10.0.0.9",
 ) -> Seen:
     return Seen(
         host=Host(name=name, slots=slots),
         reach=Reach.READY,
-        address="10.0.0.9",
+        address=address,
         facts=facts,
         here=here,
     )
@@ -93,3 +100,62 @@ def test_nodes_in_messages_get_their_names_back() -> None:
     layout = arrange([ready("my_app_1", slots=1)], own_hostname="me", slots="1", np=0)
     assert layout.name_of("10.0.0.9") == "my_app_1"
     assert layout.name_of("stranger") == "stranger"
+
+
+def test_names_that_open_mpi_would_merge_become_addresses() -> None:
+    """Those with one first label; who has a label alone keeps the name, and so does this container."""
+    chosen = [
+        ready("mpi-worker.1.job.ns.svc", slots=1, address="10.0.0.1"),
+        ready("MPI-worker.2.job.ns.svc", slots=1, address="fd00::2"),
+        ready("w-0.job.ns.svc", slots=1, address="10.0.0.3"),
+        ready("w-1.job.ns.svc", slots=1, address="10.0.0.4"),
+        ready("me.job.ns.svc", slots=1, here=True, address=""),
+        ready("me.other.ns.svc", slots=1, address="10.0.0.6"),
+        ready("10.0.0.7", slots=1, address="10.0.0.7"),
+        ready("10.0.0.8", slots=1, address="10.0.0.8"),
+    ]
+    layout = arrange(chosen, own_hostname="me", slots="1", np=0)
+    assert [node.name for node in layout.nodes] == [
+        "10.0.0.1",
+        "node-fd00-0000-0000-0000-0000-0000-0000-0002",
+        "w-0.job.ns.svc",
+        "w-1.job.ns.svc",
+        "me",
+        "10.0.0.6",
+        "10.0.0.7",
+        "10.0.0.8",
+    ]
+    assert layout.name_of("10.0.0.1") == "mpi-worker.1.job.ns.svc"
+
+
+def nodes(count: int, calls: str) -> list[str]:
+    chosen = [
+        ready(f"w-{number}.job", slots=1, address=f"10.0.0.{number}") for number in range(count)
+    ]
+    places = settle(chosen, own_hostname="me", slots="1", calls=calls)
+    return [place.node for place in places]
+
+
+def test_many_are_called_by_their_addresses() -> None:
+    """Mpirun would look up every name; up to 64 of them are worth being read."""
+    assert nodes(64, "auto")[0] == "w-0.job"
+    assert nodes(65, "auto")[0] == "10.0.0.0"
+    assert nodes(65, "name")[0] == "w-0.job"
+    assert nodes(1, "address") == ["10.0.0.0"]
+
+
+def test_names_of_those_who_come_and_go_do_not_change() -> None:
+    """Of an elastic job how many there are does not decide how one is called."""
+    assert layouts.calls(Settings()) == "auto"
+    assert layouts.calls(Settings(elastic=True)) == "name"
+    assert layouts.calls(Settings(elastic=True, hostfile_names="address")) == "address"
+    twins = [ready(f"w.{number}", slots=1, address=f"10.0.0.{number}") for number in (1, 2)]
+    (one,) = settle(twins[:1], own_hostname="me", slots="1", calls="auto", among=twins)
+    assert one.node == "10.0.0.1"
+
+
+def test_an_address_that_two_workers_share_names_neither() -> None:
+    """On one node's network they differ by their ports: only their names tell them apart."""
+    pair = [ready(f"w-{number}.job", slots=1, address="10.0.0.1") for number in (0, 1)]
+    places = settle(pair, own_hostname="me", slots="1", calls="address")
+    assert [place.node for place in places] == ["w-0.job", "w-1.job"]
