@@ -29,6 +29,8 @@ _HELP = f"""mpiboot {__version__}: one agent, PID 1 in every container of an MPI
   mpiboot resume [--wait] [-- CMD…]     start a job that is paused again
   mpiboot config [--markdown]           show every setting, its value and where it came from
   mpiboot keygen [--out FILE]           make a job secret
+  mpiboot install [--check]             let unchanged calls of sshd and mpirun reach mpiboot
+  mpiboot uninstall                     undo that
   mpiboot schema [doctor]               show the JSON Schema of the status file, or of the doctor's
   mpiboot version [--json]              show the version
 
@@ -247,6 +249,34 @@ def _keygen(argv: Sequence[str], _env: Mapping[str, str]) -> int:
     return 0
 
 
+def _install(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    from mpiboot.roles import install  # noqa: PLC0415
+
+    _default_signals()
+    request = install.parse("install", argv)
+    if request.check:
+        return install.check(request, print)
+    install.install(request, env, print)
+    return 0
+
+
+def _uninstall(argv: Sequence[str], _env: Mapping[str, str]) -> int:
+    from mpiboot.roles import install  # noqa: PLC0415
+
+    _default_signals()
+    install.uninstall(install.parse("uninstall", argv), print)
+    return 0
+
+
+def _shim(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    from mpiboot.roles import shim  # noqa: PLC0415
+
+    call, resolved = shim.parse(argv), _resolve("shim", [], env)
+    return shim.run(
+        call, resolved, env, lambda role, fitted, command: _as_role(role, fitted, command, env)
+    )
+
+
 def _schema(argv: Sequence[str], _env: Mapping[str, str]) -> int:
     from mpiboot.report import schema  # noqa: PLC0415
 
@@ -316,6 +346,9 @@ _COMMANDS: dict[str, Command] = {
     "resume": _asking("resume"),
     "config": _config,
     "keygen": _keygen,
+    "install": _install,
+    "uninstall": _uninstall,
+    "shim": _shim,
     "schema": _schema,
     "version": _version,
 }

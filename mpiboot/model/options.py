@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mpiboot.errors import ExitCode, ProblemsError, UsageError
+from mpiboot.model import shims
 from mpiboot.model.redacted import HIDDEN
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.values import convert
@@ -21,6 +22,7 @@ DEFAULT_CONFIG = "/etc/mpiboot/config.yaml"
 CONFIG_VARIABLE = "MPIBOOT_CONFIG"
 # Not settings: the entry script's parcel for variables that would break the agent's interpreter.
 PARCEL = "MPIBOOT_JOB_"
+_NO_SETTINGS = (CONFIG_VARIABLE, shims.VARIABLE)
 DEFAULT = "default"  # the origin of what nobody chose
 YES_OR_NO = argparse.BooleanOptionalAction
 
@@ -169,7 +171,7 @@ def _from_env(env: Mapping[str, str], raw: dict[str, tuple[object, str]]) -> lis
     by_variable = {spec.variable: spec for spec in specs()}
     problems = []
     for name, value in env.items():
-        if not name.startswith("MPIBOOT_") or name == CONFIG_VARIABLE or name.startswith(PARCEL):
+        if not name.startswith("MPIBOOT_") or name in _NO_SETTINGS or name.startswith(PARCEL):
             continue
         spec = by_variable.get(name)
         if spec is None:

@@ -11,14 +11,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mpiboot.model import shims
 from mpiboot.plan.ownjob import Job
 from mpiboot.plan.ownrun import HOROVODRUN, LAUNCHERS
 
 SSH = "ssh"
 NAMES = (*sorted(LAUNCHERS), SSH)
 OFF = (
-    "MPIBOOT_SHIMS"  # `off` in the environment of a call: the real program, with the words as given
-)
+    shims.VARIABLE
+)  # `off` in the environment of a call: the real program, with the words as given
 
 ASIDE = "MPIBOOT_ASIDE_"  # before the names of variables that the interpreter must not see
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mpiboot.errors import ConfigError, DeadlineError, ExitCode
 from mpiboot.log import logger
+from mpiboot.model import shims
 from mpiboot.model.options import PARCEL
 from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.model.settings import Settings
@@ -38,11 +39,13 @@ def job_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return the container's environment as the job shall have it.
 
     The entry script puts variables that would break the agent's own interpreter into a parcel; they
-    are unpacked here. The agent's own variables, the secret among them, stay out.
+    are unpacked here. The agent's own variables, the secret among them, stay out. What the agent
+    starts goes past shims: the agent's part in it is done.
     """
     kept = {name: value for name, value in env.items() if not name.startswith("MPIBOOT_")}
     parcels = {n.removeprefix(PARCEL): v for n, v in env.items() if n.startswith(PARCEL)}
-    return {**kept, **parcels}
+    off = env.get(shims.VARIABLE, "on") == "off"
+    return {**kept, **parcels, shims.VARIABLE: "off" if off else shims.INSIDE}
 
 
 class Agent:

@@ -124,7 +124,7 @@ def _programs(mpirun: str, env: Mapping[str, str], own: Own, dialect: Dialect) -
     beside = {name: str(Path(mpirun).with_name(name)) for name in standins.NAMES}
     found |= {name: path for name, path in beside.items() if os.access(path, os.X_OK)}
     if "/" in own.program:
-        found[own.name] = own.program
+        found[own.name] = inspect.behind_shim(own.program)
     openmpi = dialect.FAMILY == "openmpi"
     return {
         name: path
@@ -135,12 +135,13 @@ def _programs(mpirun: str, env: Mapping[str, str], own: Own, dialect: Dialect) -
 
 def _mpirun(settings: Settings, env: Mapping[str, str], own: Own | None) -> str:
     if settings.mpirun:
-        return settings.mpirun
+        return inspect.behind_shim(settings.mpirun)
     if settings.mpi_home:
         return f"{settings.mpi_home.rstrip('/')}/bin/mpirun"
     if own is not None and not own.horovodrun:
         # Several MPIs may lie side by side: the one that the command names counts.
-        path = own.program if "/" in own.program else inspect.find_program(own.name, env)
+        by_path = "/" in own.program
+        path = inspect.behind_shim(own.program) if by_path else inspect.find_program(own.name, env)
         if path is not None and os.access(path, os.X_OK):
             # Others than `mpirun` tell the version of a part of it, or nothing.
             sibling = str(Path(path).with_name("mpirun"))

@@ -10,6 +10,7 @@ from mpiboot.roles.agent import SOCKET
 from mpiboot.runtime import files
 
 _ROLES = ("worker", "launcher")
+NOBODY = "no mpiboot runs here"
 
 
 def run(what: str, runtime_dir: str, env: Mapping[str, str]) -> tuple[int, str]:
@@ -21,9 +22,12 @@ async def _ask(what: str, runtime_dir: str, env: Mapping[str, str]) -> tuple[int
     for base in files.candidates(runtime_dir, env):
         for role in _ROLES:
             path = base / role / SOCKET
-            if not path.exists():
-                continue
+            try:
+                if not path.exists():
+                    continue
+            except PermissionError:
+                return 1, f"{base} belongs to another user"
             reason = await server.ask(path, what)
             if reason is not None:
                 return (1, reason) if reason else (0, what)
-    return 1, "no mpiboot runs here"
+    return 1, NOBODY

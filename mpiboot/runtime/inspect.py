@@ -16,9 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from mpiboot import __version__
+from mpiboot.model import shims
 from mpiboot.model.facts import Facts, Network
 from mpiboot.runtime import siblings
-from mpiboot.runtime.files import kernel_text
+from mpiboot.runtime.files import head, kernel_text
 
 _CGROUP = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60
@@ -148,9 +149,15 @@ def _limit(which: int) -> int:
 
 
 def find_program(name: str, env: Mapping[str, str]) -> str | None:
-    """Find a program on PATH, then in the places of administrators' programs."""
+    """Find a program on PATH, then in the places of administrators' programs; never a shim."""
     path = env.get("PATH", os.defpath)
-    return shutil.which(name, path=f"{path}:/usr/local/sbin:/usr/sbin:/sbin")
+    found = shutil.which(name, path=f"{path}:/usr/local/sbin:/usr/sbin:/sbin")
+    return behind_shim(found) if found else None
+
+
+def behind_shim(path: str) -> str:
+    """Return the real program's path where a shim stands, else the path itself."""
+    return shims.real_of(head(path, shims.HEAD_BYTES) or "") or path
 
 
 def find_daemon(mpirun: str, names: Sequence[str], env: Mapping[str, str]) -> str:

@@ -29,7 +29,7 @@ def find(chosen: str, env: Mapping[str, str]) -> str:
     Raises:
         ConfigError: there is none.
     """
-    path = chosen or inspect.find_program("sshd", env)
+    path = inspect.behind_shim(chosen) if chosen else inspect.find_program("sshd", env)
     if not path or not os.access(path, os.X_OK):
         raise ConfigError(
             f"no sshd: {chosen or 'none on PATH, /usr/sbin or /usr/local/sbin'}",

@@ -33,7 +33,8 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = said(capsys, "--help")
     assert code == 0
     commands = ("worker", "launcher", "plan", "local", "probe", "run", "pause", "resume")
-    for command in (*commands, "doctor", "config", "keygen", "schema", "version"):
+    tools = ("doctor", "install", "uninstall", "config", "keygen", "schema", "version")
+    for command in (*commands, *tools):
         assert f"mpiboot {command}" in out
 
 
@@ -47,6 +48,9 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["worker", "--hosts", "a"], 64, "unknown option --hosts"),
         (["launcher", "python3"], 64, "goes after --"),
         (["version", "x"], 64, "unexpected word"),
+        (["install", "--prefix", "x"], 64, "expected an absolute path"),
+        (["install", "--nonsense"], 64, "mpiboot install --help"),
+        (["shim"], 64, "for the scripts that `mpiboot install` lays"),
         (["config", "--config", "/nowhere.yaml"], 64, "cannot be read"),
         (["launcher", "--mca", "btl", "--", "x"], 64, "expected 2 arguments"),
         (["doctor", "--hostz", "a"], 64, "nearest valid: --hosts"),
