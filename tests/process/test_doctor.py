@@ -49,9 +49,14 @@ def visited(agent: Agent, *words: str) -> Told:
 
 
 def passwd(directory: Path, shell: str = "/bin/sh") -> Bind:
-    """Make an account for USER; root's shell is given."""
+    """Make accounts for USER and for sshd's own separation; root's shell is given."""
     path = directory / "passwd"
-    path.write_text(f"root:x:0:0:root:/root:{shell}\nmpi:x:{USER}:{USER}::/tmp:/bin/sh\n")
+    accounts = (
+        f"root:x:0:0:root:/root:{shell}",
+        f"mpi:x:{USER}:{USER}::/tmp:/bin/sh",
+        "sshd:x:100:65534::/run/sshd:/usr/sbin/nologin",
+    )
+    path.write_text("\n".join((*accounts, "")))
     return Bind(source=str(path), target="/etc/passwd")
 
 
