@@ -15,7 +15,11 @@ from tests.helpers.mounting import mounts
 from tests.helpers.operator import Job
 
 PROGRAM = Path(dns.__file__)
-PASSWD = "root:x:0:0:root:/root:/bin/bash\nmpiuser:x:1000:1000::/home/mpiuser:/bin/bash\n"
+PASSWD = """\
+root:x:0:0:root:/root:/bin/bash
+sshd:x:100:65534::/run/sshd:/usr/sbin/nologin
+mpiuser:x:1000:1000::/home/mpiuser:/bin/bash
+"""
 
 
 @dataclass
