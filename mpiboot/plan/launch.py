@@ -259,7 +259,7 @@ def _request(
         networks=choice.included,
         interface=choice.name,
         own_address=ground.own_address,
-        own_interface=_interface_of(ground),
+        own_interface=interface_of(ground),
         busy=crowded or settings.oversubscribe,
         no_cma=any(one is None or one.cma is False for one in facts),
         tag_output=settings.tag_output and not wrapped,
@@ -302,7 +302,7 @@ def _rules(settings: Settings, dialect: Dialect) -> Rules:
     )
 
 
-def _interface_of(ground: Ground) -> str:
+def interface_of(ground: Ground) -> str:
     """Name the interface that has the address at which workers see this container."""
     for net in ground.facts.networks:
         if net.cidr.partition("/")[0] == ground.own_address:

@@ -77,8 +77,10 @@ def _missing(parts: Sequence[Context], job: Job, environ: Mapping[str, str]) -> 
     said = {option.name for part in parts for option in part.options}
     if job.openmpi or not any(part.program and part.rest for part in parts):
         return
-    if job.own_address and not said.intersection(("localhost", "iface")):
-        yield from ("-localhost", job.own_address)
+    # Intel MPI sends the name beside that address; a variable names its interface instead.
+    address = "" if job.own_interface and job.dialect == "Intel MPI" else job.own_address
+    if address and not said.intersection(("localhost", "iface")):
+        yield from ("-localhost", address)
     # Intel MPI reads no slots in a file that a variable or any other flag names.
     theirs = environ.get("I_MPI_HYDRA_HOST_FILE", job.hostfile) != job.hostfile
     if job.dialect == "Intel MPI" and not theirs and not said.intersection(_INTEL_HOSTS):

@@ -115,6 +115,7 @@ def _job(
         hosts=tuple((one.node, one.slots) for one in layout.places),
         names={one.name: one.node for one in layout.places if one.name != one.node},
         own_address=ground.own_address,
+        own_interface=launch.interface_of(ground),
         as_root=ground.as_root,
         dotted_names=layout.dotted_names,
         wrapper=wrapping.command(base.wrapper, ()),

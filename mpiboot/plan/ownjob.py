@@ -51,6 +51,7 @@ class Job:
         hosts: each worker as mpirun sees it, with its slots.
         names: for each name that a user may write for a worker and mpirun sees another, that one.
         own_address: address of this container as the workers reach it; empty when not known.
+        own_interface: name of the interface with that address; empty when not known.
         as_root: whether the launcher runs as uid 0.
         dotted_names: whether workers differ only after the first dot of their names.
         wrapper: words before each rank's program; nothing: ranks are started as they are.
@@ -68,6 +69,7 @@ class Job:
     hosts: tuple[tuple[str, int], ...]
     names: Mapping[str, str] = field(default_factory=dict)
     own_address: str = ""
+    own_interface: str = ""
     as_root: bool = False
     dotted_names: bool = False
     wrapper: tuple[str, ...] = ()
@@ -154,6 +156,9 @@ def _defaults(job: Job) -> Iterator[tuple[str, str]]:
         if len(slots) == 1:
             # It reads no slots in a file that a variable names, and takes all cores of a host.
             yield "I_MPI_PERHOST", str(slots.pop())
+        if job.own_interface:
+            # Else workers are told to call back to this container's name, which few of them resolve.
+            yield "I_MPI_HYDRA_IFACE", job.own_interface
         if len(job.hosts) > _TREE:
             yield "I_MPI_HYDRA_BRANCH_COUNT", str(len(job.hosts))
     else:

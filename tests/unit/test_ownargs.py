@@ -110,6 +110,17 @@ def test_mpich() -> None:
     assert translated("MPICH", "--version", own_address="10.0.0.9") == "--version"
 
 
+def test_intel_calls_back_by_an_interface() -> None:
+    """It sends this container's name beside an address; a variable reaches calls by path, too."""
+    seen = {"own_address": "10.0.0.9", "own_interface": "eth0"}
+    words = "-machinefile /r/hostfile -np 2 x"
+    assert translated("Intel MPI", "-np 2 x", **seen) == words
+    assert translated("Intel MPI", "-np 2 x", own_address="10.0.0.9") == f"-localhost 10.0.0.9 {words}"
+    assert environment("Intel MPI", {}, **seen)["I_MPI_HYDRA_IFACE"] == "eth0"
+    assert "I_MPI_HYDRA_IFACE" not in environment("Intel MPI", {"I_MPI_HYDRA_IFACE": "ib0"}, **seen)
+    assert "HYDRA_IFACE" not in environment("MPICH", {}, **seen)  # ranks elsewhere would take it
+
+
 def test_intel_mpi() -> None:
     """Binding is a variable there, and slots need a flag of their own."""
     done = ownargs.translate(shlex.split("-np 2 -bind-to none x"), job("Intel MPI"))
