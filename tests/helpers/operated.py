@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ root:x:0:0:root:/root:/bin/bash
 sshd:x:100:65534::/run/sshd:/usr/sbin/nologin
 mpiuser:x:1000:1000::/home/mpiuser:/bin/bash
 """
+# A `security.capability` attribute (linux/capability.h, revision 2): NET_BIND_SERVICE, effective.
+MAY_BIND = struct.pack("<5I", 0x02000001, 1 << 10, 0, 0, 0)
 
 
 @dataclass
@@ -110,6 +113,15 @@ class Operated:
         self.box.start(
             name, *(words or ("--log-level", "info")), image=self._image, options=options
         )
+
+    def capable_sshd(self) -> Path:
+        """Return the image's sshd with a file capability, as the operator's base images give it."""
+        place = self.directory / "capable"
+        place.mkdir()
+        docker("run", "--rm", "-v", f"{place}:/out", "--entrypoint", "cp", self._image,
+               "/usr/sbin/sshd", "/out/sshd", check=True)  # fmt: skip
+        os.setxattr(place / "sshd", "security.capability", MAY_BIND)
+        return place / "sshd"
 
     def queries(self) -> list[str]:
         """Return all names that were asked for."""

@@ -115,7 +115,9 @@ def test_intel_calls_back_by_an_interface() -> None:
     seen = {"own_address": "10.0.0.9", "own_interface": "eth0"}
     words = "-machinefile /r/hostfile -np 2 x"
     assert translated("Intel MPI", "-np 2 x", **seen) == words
-    assert translated("Intel MPI", "-np 2 x", own_address="10.0.0.9") == f"-localhost 10.0.0.9 {words}"
+    assert (
+        translated("Intel MPI", "-np 2 x", own_address="10.0.0.9") == f"-localhost 10.0.0.9 {words}"
+    )
     assert environment("Intel MPI", {}, **seen)["I_MPI_HYDRA_IFACE"] == "eth0"
     assert "I_MPI_HYDRA_IFACE" not in environment("Intel MPI", {"I_MPI_HYDRA_IFACE": "ib0"}, **seen)
     assert "HYDRA_IFACE" not in environment("MPICH", {}, **seen)  # ranks elsewhere would take it
