@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Variable, Words
-from mpiboot.plan import discovery, launch, ownjob, standins, wrapping
-from mpiboot.plan.launch import Ground, LaunchPlan, PlannedFile
+from mpiboot.plan import access, discovery, ownjob, standins, wrapping
+from mpiboot.plan.ground import Ground
+from mpiboot.plan.launchplan import LaunchPlan, PlannedFile
 from mpiboot.plan.layout import Layout
-from mpiboot.plan.ownjob import Job
+from mpiboot.plan.ownjob import Changes, Job
 from mpiboot.plan.ownrun import Own
 
 _TOLD = "tells the command's own launcher of hosts, ssh and root"
@@ -40,29 +41,21 @@ def plan(
         programs: path of the real program for each name that gets a stand-in.
     """
     job = _job(base, settings, dialect, ground, layout)
-    place = standins.directory_of(ground.directory)
-    files = _scripts(ground, programs, job)
     changes = ownjob.environment(job, base.environ)
-    path = base.environ.get("PATH", "")
-    variables = [
-        Variable(name=name, value=value, reason=_TOLD) for name, value in changes.variables.items()
-    ]
-    variables.append(Variable(name="PATH", value=f"{place}:{path}", reason="stand-ins come first"))
+    place = standins.directory_of(ground.directory)
+    variables = _variables(changes, place, base.environ.get("PATH", ""))
     words = list(command)
     if own.at is not None and own.name in programs:
         words[own.at] = f"{place}/{own.name}"
+    win = f"{own.name} stands in the command: flags that it has win"
     return replace(
         base,
         program=command[0],
-        files=(*base.files, *files),
+        files=(*base.files, *_scripts(ground, programs, job)),
         words=(Words(words=tuple(words), reason=f"yours; it starts {own.name} itself"),),
-        variables=tuple(variables),
+        variables=variables,
         environ={**base.environ, **{one.name: one.value for one in variables}},
-        notes=(
-            *base.notes,
-            *changes.notes,
-            f"{own.name} stands in the command: flags that it has win",
-        ),
+        notes=(*base.notes, *changes.notes, win),
         told=tuple(filter(None, (*changes.notes, wrapping.unheard(settings)))),
         kept=(),
         own=True,
@@ -70,7 +63,14 @@ def plan(
     )
 
 
-def access(
+def _variables(changes: Changes, place: str, path: str) -> tuple[Variable, ...]:
+    told = (
+        Variable(name=name, value=value, reason=_TOLD) for name, value in changes.variables.items()
+    )
+    return (*told, Variable(name="PATH", value=f"{place}:{path}", reason="stand-ins come first"))
+
+
+def access_anew(
     made: LaunchPlan,
     settings: Settings,
     dialect: Dialect,
@@ -90,7 +90,7 @@ def access(
         programs: path of the real program for each name that has a stand-in.
     """
     job = _job(made, settings, dialect, ground, layout)
-    files = launch.files(settings, dialect, ground, layout)
+    files = access.files(settings, dialect, ground, layout)
     return (*files, *_scripts(ground, programs, job))
 
 
@@ -115,7 +115,7 @@ def _job(
         hosts=tuple((one.node, one.slots) for one in layout.places),
         names={one.name: one.node for one in layout.places if one.name != one.node},
         own_address=ground.own_address,
-        own_interface=launch.interface_of(ground),
+        own_interface=ground.own_interface,
         as_root=ground.as_root,
         dotted_names=layout.dotted_names,
         wrapper=wrapping.command(base.wrapper, ()),

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect
 from mpiboot.plan import agreement, networks
+from mpiboot.plan.ground import Ground
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.networks import Choice
 from mpiboot.plan.parties import Party
-
-if TYPE_CHECKING:
-    from mpiboot.plan.launch import Ground
 
 LINK = "MPIBOOT_LINK"  # the variable that tells a rank's wrapper where its agent listens
 

@@ -12,7 +12,8 @@ from mpiboot.log import logger
 from mpiboot.model.settings import Settings
 from mpiboot.plan import layout, owning
 from mpiboot.plan.gather import Seen
-from mpiboot.plan.launch import Ground, LaunchPlan
+from mpiboot.plan.ground import Ground
+from mpiboot.plan.launchplan import LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.roles.claiming import Claimant
 from mpiboot.roles.discovery import Discovery
@@ -47,7 +48,7 @@ class Access:
             seen, own_hostname=ground.hostname, slots=settings.slots, np=0,
             calls=layout.calls(settings),
         )  # fmt: skip
-        for file in owning.access(
+        for file in owning.access_anew(
             self.plan, settings, installed.dialect, ground,
             layout=arranged, programs=installed.programs,
         ):  # fmt: skip

@@ -12,8 +12,8 @@ from mpiboot import link, platforms
 from mpiboot.errors import ConfigError
 from mpiboot.model.hosts import Source
 from mpiboot.model.settings import Settings
+from mpiboot.plan.ground import Ground
 from mpiboot.plan.identity import Own
-from mpiboot.plan.launch import Ground
 from mpiboot.roles import surroundings
 from mpiboot.roles.agent import SOCKET
 from mpiboot.roles.installation import Installation

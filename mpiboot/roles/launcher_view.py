@@ -13,7 +13,7 @@ from mpiboot.model.standing import Task, aggregate
 from mpiboot.plan.attempts import Attempt
 from mpiboot.plan.evidence import Testimony
 from mpiboot.plan.gather import Seen
-from mpiboot.plan.launch import LaunchPlan
+from mpiboot.plan.launchplan import LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.loss import Kind as LossKind
 from mpiboot.plan.loss import Loss

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.outcome import Stage
-from mpiboot.plan.launch import LaunchPlan
+from mpiboot.plan.launchplan import LaunchPlan
 from mpiboot.report.kept import Written
 from mpiboot.report.output import Output
 from mpiboot.roles.agent import Agent

@@ -12,8 +12,9 @@ from mpiboot.model.facts import Facts
 from mpiboot.model.settings import Settings
 from mpiboot.plan import launch, layout, owning, standins
 from mpiboot.plan.gather import Decision
+from mpiboot.plan.ground import Ground
 from mpiboot.plan.identity import Own
-from mpiboot.plan.launch import Ground, LaunchPlan
+from mpiboot.plan.launchplan import LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.roles import describing, ground
 from mpiboot.roles.agent import SOCKET, Agent

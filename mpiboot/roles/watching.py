@@ -17,7 +17,7 @@ from mpiboot.model.fields import whole
 from mpiboot.plan import daemons, ranks
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
-from mpiboot.plan.launch import LaunchPlan
+from mpiboot.plan.launchplan import LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.loss import How
 from mpiboot.roles import losing

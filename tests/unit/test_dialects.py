@@ -23,7 +23,8 @@ from mpiboot.mpi.protocol import Dialect, Export, Node, Request
 from mpiboot.plan import launch, layout, ranks
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.gather import Reach, Seen
-from mpiboot.plan.launch import Ground, LaunchPlan
+from mpiboot.plan.ground import Ground
+from mpiboot.plan.launchplan import LaunchPlan
 from tests.helpers.operator import IMPLEMENTATIONS, Job
 
 GOLDEN = Path(__file__).with_name("golden")

@@ -11,7 +11,8 @@ from mpiboot.model.settings import Settings
 from mpiboot.mpi import openmpi4
 from mpiboot.plan import launch, layout
 from mpiboot.plan.gather import Reach, Seen
-from mpiboot.plan.launch import Ground, LaunchPlan
+from mpiboot.plan.ground import Ground
+from mpiboot.plan.launchplan import LaunchPlan
 
 GROUND = {
     "mpirun": "mpirun",

@@ -1,0 +1,60 @@
+"""What a person should know of a launch besides its words: placement, networks, what stays behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mpiboot.model.facts import Facts
+from mpiboot.mpi.protocol import Dialect
+from mpiboot.plan import passenv
+from mpiboot.plan.ground import Ground
+from mpiboot.plan.layout import Layout
+from mpiboot.plan.networks import Choice
+from mpiboot.plan.rankenv import Decision
+
+
+def told(
+    layout: Layout,
+    facts: Sequence[Facts | None],
+    choice: Choice,
+    notes: Sequence[str],
+    kept: Sequence[Decision],
+) -> list[str]:
+    """Return what the log shows at once."""
+    return [
+        *crowds(layout, facts),
+        *([f"network {choice.reason}"] if choice.cidrs or choice.included else []),
+        *notes,
+        *(f"{one.name}: {one.reason}" for one in kept if one.wanted),
+    ]
+
+
+def crowds(layout: Layout, facts: Sequence[Facts | None]) -> list[str]:
+    """Name the workers that have fewer CPUs than slots: spinning ranks would starve each other."""
+    return [
+        f"{place.name} has {one.cpus:g} CPUs for {place.slots} slots: waiting ranks let others run"
+        for one, place in zip(facts, layout.places, strict=True)
+        if one is not None and 0 < one.cpus < place.slots
+    ]
+
+
+def whole(
+    dialect: Dialect,
+    ground: Ground,
+    layout: Layout,
+    facts: Sequence[Facts | None],
+) -> list[str]:
+    """Return what only the plan itself shows."""
+    notes = [
+        f"{dialect.NAME} ({ground.version}), {layout.np} ranks on {len(layout.places)} workers"
+    ]
+    notes += [
+        f"{place.name}: {place.slots} slots ({place.why})"
+        + (f", called {place.node}" if place.node != place.name else "")
+        for place in layout.places
+    ]
+    notes += [
+        f"{name} is not handed on: a worker's sessions have their own (force it with -x {name})"
+        for name in passenv.kept_paths(ground.environ, facts)
+    ]
+    return notes
