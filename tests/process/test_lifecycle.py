@@ -55,7 +55,9 @@ def sshd_of(worker: Agent) -> int:
 
 def kill_sshd(worker: Agent) -> int:
     pid = eventually(lambda: sshd_of(worker))
-    assert worker.pod.exec(["kill", "-KILL", str(pid)]).returncode == 0
+    done = worker.pod.exec(["kill", "-KILL", str(pid)])
+    # A worker that gives up at once sweeps its container, this very `kill` in it.
+    assert done.returncode in (0, -signal.SIGTERM, -signal.SIGKILL)
     return pid
 
 
