@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -234,3 +235,15 @@ def test_res_11_root_is_allowed(agents: Agents) -> None:
     launcher = agents.job("id", "-u")
     assert launcher.wait() == 0
     assert launcher.out == b"0\n"
+
+
+@pytest.mark.parametrize("command", ["config", "config --markdown", "schema", "--help"])
+def test_a_reader_that_leaves(command: str) -> None:
+    """`mpiboot config | head` ends as other programs do: no traceback, 128 + PIPE."""
+    argv = [sys.executable, "-I", "-m", "mpiboot", *command.split()]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as popen:
+        assert popen.stdout is not None
+        assert popen.stderr is not None
+        popen.stdout.close()
+        said = popen.stderr.read()
+    assert (popen.returncode, said) == (141, b"")
