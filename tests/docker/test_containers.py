@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,20 @@ def _launcher_says(box: Box, text: str, name: str = "launcher") -> None:
         assert text in box.logs(name)
 
     eventually(check, timeout=30, interval=0.1)
+
+
+def _minds_term(box: Box, name: str) -> None:
+    """Wait until PID 1 blocks or handles TERM; before that the kernel drops it, whoever PID 1 is."""
+
+    def check() -> None:
+        process = Path(f"/proc/{box.state(name)['Pid']}")
+        assert b"mpiboot" in (process / "cmdline").read_bytes()  # not the engine's own any more
+        text = (process / "status").read_text(encoding="utf-8")
+        masks = dict(line.split(":\t") for line in text.splitlines() if line.startswith("Sig"))
+        bit = 1 << (signal.SIGTERM - 1)
+        assert (int(masks["SigBlk"], 16) | int(masks["SigCgt"], 16)) & bit, masks
+
+    eventually(check, interval=0.001)
 
 
 def _running(box: Box) -> None:
@@ -103,10 +119,11 @@ def test_life_01_stop_of_a_worker_during_the_job(box: Box) -> None:
 
 @pytest.mark.parametrize("role", ["worker", "launcher"])
 def test_life_01_stop_right_after_the_start(box: Box, role: str) -> None:
-    """A TERM in the first moments of the container is not lost."""
+    """A TERM in the first moments of the container is not lost, while Python itself still starts."""
     words = ("worker",) if role == "worker" else ("launcher", "--hosts", "nobody:1", "--", "true")
     for number in range(3):
         box.start(f"c{number}", *words)
+        _minds_term(box, f"c{number}")
 
         assert box.stop(f"c{number}") < 9
         assert box.state(f"c{number}")["ExitCode"] == 143
