@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from mpiboot import log
+from mpiboot import log, platforms
 from mpiboot.cli.sources import needed, resolve
 from mpiboot.local import command
 from mpiboot.model import options
@@ -27,7 +27,9 @@ def local(argv: Sequence[str], env: Mapping[str, str]) -> int:
         command=needed(job),
         agent=[sys.executable, "-I", "-m", "mpiboot"],
         launcher_options=_forwarded(resolved),
-        environment={k: v for k, v in env.items() if not k.startswith("MPIBOOT_")},
+        environment=platforms.elsewhere(
+            {name: value for name, value in env.items() if not name.startswith("MPIBOOT_")}
+        ),
         secret=keys.new_secret(),
     )
 

@@ -294,9 +294,9 @@ def without_leases(
     on_probe: Callable[[str], str],
     on_rank: Callable[[Message], None],
     on_control: Callable[[Lease, Message], None],
-    on_announce: Callable[[Lease, Message], None],
+    on_announce: Callable[[Lease, Message], None] = _refuse,
 ) -> LinkServer:
-    """Make a server that answers probes, hears ranks and knows no leases: a launcher's."""
+    """Make a server that answers probes, hears ranks and knows no leases: that of agents without sshd."""
 
     def ignore(*_: object) -> None:
         pass

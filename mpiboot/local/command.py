@@ -20,6 +20,8 @@ SECRET_IN_POD = "/run/secrets/mpiboot"  # noqa: S105 - a path
 TMP_IN_POD = "/run/tmp"
 LEAVE_S = 10.0  # for workers to leave by themselves once the launcher has ended
 TERM_S = 5.0  # for those that had to be asked
+# Whatever a platform has laid down for this machine: pods of ours are reached by ssh.
+BY_SSH = "--rsh-agent="
 _PASSED_ON = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
 
@@ -56,10 +58,10 @@ def run_local(
     """
     names = [f"worker-{number}" for number in range(workers)]
     hosts = ",".join(f"{name}:{slots}" if slots else name for name in names)
-    launch = [*agent, "launcher", "--hosts", hosts, *launcher_options, "--", *command]
+    launch = [*agent, "launcher", "--hosts", hosts, BY_SSH, *launcher_options, "--", *command]
     with Cluster() as cluster, Watch() as watch:
         binds = (_keep_secret(cluster.directory, secret),)
-        specs = [_spec(name, [*agent, "worker"], environment, binds) for name in names]
+        specs = [_spec(name, [*agent, "worker", BY_SSH], environment, binds) for name in names]
         crew = [_start_worker(cluster, watch, spec) for spec in specs]
         launcher = cluster.spawn(_spec("launcher", launch, environment, binds), stdin=None)
         for pod in (*crew, launcher):

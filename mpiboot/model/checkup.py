@@ -9,6 +9,7 @@ from mpiboot.errors import MpibootError
 from mpiboot.model.diagnosis import Grade
 from mpiboot.model.facts import Facts
 from mpiboot.model.memory import Memory
+from mpiboot.model.places import File, Room
 from mpiboot.model.privileges import Privileges
 
 
@@ -59,24 +60,6 @@ class User:
     home: str = ""
     home_there: bool = True
     home_env: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Room:
-    """A place where something has to be written.
-
-    Attributes:
-        path: the place.
-        purpose: what for.
-        why_not: why it cannot be written; empty where it can.
-        free_bytes: what is free there, of `size_bytes` in all; None unknown.
-    """
-
-    path: str
-    purpose: str
-    why_not: str = ""
-    free_bytes: int | None = None
-    size_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +181,8 @@ class Checkup:
     Attributes:
         role: which role is judged.
         identity: what says so.
+        platform: what is seen of a platform, whatever the settings say.
+        files: files that the platform or the settings name, as far as they are there.
         settings: settings that somebody or something chose, `key=value (origin)`.
         user: who this is.
         privileges: what it may do.
@@ -210,13 +195,12 @@ class Checkup:
         hosts: the workers, as the launcher would find them.
         ports: ports that have to be free.
         ssh_port: where sshd listens.
+        rsh_agent: program by which workers are reached in place of ssh; empty: ssh.
         mpi: mpirun, as a launcher would call it; empty for a worker.
         may_be_elsewhere: whether the settings name an MPI that need not be on PATH.
         facts: what this container tells of itself.
         slots: the setting: a number or `auto`.
-        limits: its limits.
-        shm: /dev/shm.
-        memory: what its cgroup counts.
+        limits: its limits; `memory` is what its cgroup counts, `shm` is /dev/shm.
         first: process 1.
         login: a login to an sshd of our own; None: not asked for.
         reached: the workers; None: not asked for.
@@ -224,6 +208,7 @@ class Checkup:
 
     role: str
     identity: Trial
+    platform: Trial
     user: User
     privileges: Privileges
     sshd: Trial
@@ -237,11 +222,13 @@ class Checkup:
     shm: Room
     first: First
     settings: Sequence[str] = ()
+    files: Sequence[File] = ()
     demanded: frozenset[str] = frozenset()
     copy: Trial = field(default_factory=Trial)
     rooms: Sequence[Room] = ()
     ports: Sequence[Port] = ()
     ssh_port: int = 22
+    rsh_agent: str = ""
     may_be_elsewhere: bool = False
     facts: Facts = field(default_factory=Facts)
     slots: str = "auto"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mpiboot.errors import ConfigError, UsageError
 from mpiboot.model.hosts import Source
@@ -70,6 +72,21 @@ def identify(around: Surroundings) -> Identity:
     )
 
 
+def place(around: Surroundings) -> str:
+    """Name the platform that is seen here and by what, whatever the user says; empty where none is.
+
+    Raises:
+        ConfigError: what a platform says cannot be read.
+    """
+    said = {"role": "", "hosts": "", "hostfile": "", "host_script": ""}
+    bare = replace(around, settings=replace(around.settings, **said))  # type: ignore[arg-type]
+    for platform in PLATFORMS:
+        identity = platform.identify(bare)
+        if identity is not None:
+            return f"{platform.NAME}: {identity.why}"
+    return ""
+
+
 def find_source(around: Surroundings) -> Source:
     """Tell who takes part.
 
@@ -94,3 +111,13 @@ def suggest(around: Surroundings) -> dict[str, Suggestion]:
             why = f"{platform.NAME}: {given.why}"
             found.setdefault(name, Suggestion(value=given.value, why=why))
     return found
+
+
+def elsewhere(env: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what tells a container its place: programs of another place must not take it for theirs."""
+    globs = {glob for platform in PLATFORMS for glob in platform.VARIABLES}
+    return {
+        name: value
+        for name, value in env.items()
+        if not any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+    }

@@ -21,6 +21,7 @@ _HOSTS = "AZ_BATCH_HOST_LIST"
 _NODES = "AZ_BATCH_NODE_LIST"
 _IS_MASTER = "AZ_BATCH_IS_CURRENT_NODE_MASTER"
 _MASTER = "AZ_BATCH_MASTER_NODE"
+VARIABLES = (_HOSTS, _NODES, _IS_MASTER, _MASTER)
 
 
 def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape

@@ -9,6 +9,7 @@ from mpiboot.model.settings import Settings
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "declared"
+VARIABLES: tuple[str, ...] = ()  # the settings are read elsewhere
 
 
 def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape

@@ -19,6 +19,7 @@ NAME = "dstack"
 _ADDRESSES = "DSTACK_NODES_IPS"
 _RANK = "DSTACK_NODE_RANK"
 _GPUS = "DSTACK_GPUS_PER_NODE"
+VARIABLES = (_ADDRESSES, _RANK, _GPUS)
 
 
 def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape

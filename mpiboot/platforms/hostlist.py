@@ -11,6 +11,7 @@ from mpiboot.model.settings import Settings
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "host list"
+VARIABLES: tuple[str, ...] = ()  # hosts are settings
 
 
 def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape

@@ -15,6 +15,7 @@ from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "Indexed Job"
 INDEX = "JOB_COMPLETION_INDEX"
+VARIABLES = (INDEX,)
 _RETRY_GRACE_S = 600.0
 
 

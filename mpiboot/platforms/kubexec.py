@@ -14,6 +14,7 @@ from mpiboot.platforms import operatorenv
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "MPI Operator v1"
+VARIABLES = operatorenv.VARIABLES
 AGENT = "/etc/mpi/kubexec.sh"
 
 

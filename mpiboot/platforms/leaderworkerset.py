@@ -17,6 +17,7 @@ from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "LeaderWorkerSet"
 LEADER, SIZE, INDEX = "LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"
+VARIABLES = (LEADER, SIZE, INDEX)
 
 
 def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape

@@ -16,6 +16,7 @@ from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "MPI Operator"
 ROLE = "K_MPI_JOB_ROLE"
+VARIABLES = (ROLE, *operatorenv.VARIABLES)
 
 _LAUNCHER = re.compile(r"[a-z0-9-]+-launcher", re.ASCII)
 _WORKER = re.compile(r"[a-z0-9-]+-worker-\d+", re.ASCII)

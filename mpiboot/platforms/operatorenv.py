@@ -52,6 +52,16 @@ IMPLEMENTATIONS = (
     ),
 )
 
+# What v1 says to Intel MPI beside its agent, and what no suggestion needs: it addresses mpirun's ssh.
+_MORE = (
+    "I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", "HYDRA_LAUNCH_EXTRA_ARGS",
+    "OMPI_MCA_plm_rsh_args", "OMPI_MCA_orte_keep_fqdn_hostnames",
+)  # fmt: skip
+VARIABLES = (
+    *(name for one in IMPLEMENTATIONS for name in (*one.hostfiles, *one.agents, one.slots) if name),
+    *_MORE,
+)
+
 
 def hostfile(env: Mapping[str, str]) -> tuple[str, str]:
     """Tell where the hostfile is, and which variable says so; empty: none does."""

@@ -56,6 +56,10 @@ class Platform(Protocol):
     def NAME(self) -> str:  # noqa: N802 - a module constant
         """How the platform is called in logs."""
 
+    @property
+    def VARIABLES(self) -> tuple[str, ...]:  # noqa: N802 - as above
+        """Names, as globs, of the variables that tell this one container its place."""
+
     def files(self, settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:
         """Name the files whose texts the other functions need."""
 

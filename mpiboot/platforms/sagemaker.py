@@ -19,6 +19,8 @@ from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "SageMaker"
 _FILE = "/opt/ml/input/config/resourceconfig.json"
+_HOSTS, _CURRENT, _INTERFACE = "SM_HOSTS", "SM_CURRENT_HOST", "SM_NETWORK_INTERFACE_NAME"
+VARIABLES = (_HOSTS, _CURRENT, _INTERFACE)
 _RETRY_GRACE_S = 10.0
 _NUMBERED = re.compile(r"(.*?)([0-9]{0,9})")
 
@@ -96,10 +98,9 @@ def _cluster(around: Surroundings) -> _Cluster | None:
             raise _unreadable(_FILE, f"expected an object, found {type(data).__name__}")
         interface = data.get("network_interface_name") or ""
         return _checked(data.get("hosts"), data.get("current_host"), interface, _FILE)
-    if "SM_HOSTS" in env and "SM_CURRENT_HOST" in env:
-        hosts = _json(env["SM_HOSTS"], "SM_HOSTS")
-        interface = env.get("SM_NETWORK_INTERFACE_NAME", "")
-        return _checked(hosts, env["SM_CURRENT_HOST"], interface, "SM_HOSTS")
+    if _HOSTS in env and _CURRENT in env:
+        hosts = _json(env[_HOSTS], _HOSTS)
+        return _checked(hosts, env[_CURRENT], env.get(_INTERFACE, ""), _HOSTS)
     return None
 
 

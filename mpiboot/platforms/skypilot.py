@@ -18,6 +18,7 @@ NAME = "SkyPilot"
 _ADDRESSES = "SKYPILOT_NODE_IPS"
 _RANK = "SKYPILOT_NODE_RANK"
 _GPUS = "SKYPILOT_NUM_GPUS_PER_NODE"
+VARIABLES = (_ADDRESSES, _RANK, _GPUS)
 
 
 def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape

@@ -14,6 +14,7 @@ from mpiboot.model.settings import Settings
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "StatefulSet"
+VARIABLES: tuple[str, ...] = ()  # the hostname tells
 
 
 def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG001 - the Protocol's shape

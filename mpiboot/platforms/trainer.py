@@ -16,6 +16,7 @@ from mpiboot.platforms import operatorenv, sshfiles
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 NAME = "Kubeflow Trainer"
+VARIABLES = operatorenv.VARIABLES
 
 _NAME = re.compile(r"[a-z0-9-]+-(node|launcher)-\d+-\d+", re.ASCII)
 _ROLES = {"node": "worker", "launcher": "launcher"}

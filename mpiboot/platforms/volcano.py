@@ -23,6 +23,7 @@ _DIRECTORY = "/etc/volcano"
 _VARIABLE = re.compile(r"VC_(.+)_HOSTS")
 _INDEXES = ("VC_TASK_INDEX", "VK_TASK_INDEX")
 _MPI_HOST = "MPI_HOST"
+VARIABLES = ("VC_*", *_INDEXES, _MPI_HOST)
 _LEADERS = ("master", "launcher", "main", "head", "driver")
 # The variables can be switched off for large jobs; a directory cannot be listed here, these are usual.
 _USUAL = ("master", "worker", "mpimaster", "mpiworker", "launcher", "mpilauncher")

@@ -16,7 +16,7 @@ def text(found: Diagnosis) -> str:
     width = max(len(topic) for topic, _ in found.findings)
     lines = [line for topic, one in found.findings for line in _lines(topic, one, width)]
     ok, warnings, fails = (found.count(grade) for grade in Grade)
-    counts = f"{fails} will fail, {warnings} warnings, {ok} ok"
+    counts = f"{fails} will fail, {warnings} warning{'s' * (warnings != 1)}, {ok} ok"
     return "\n".join([*lines, f"{found.role or 'settings'}: {counts}; exit {found.code}"]) + "\n"
 
 

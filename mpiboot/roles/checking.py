@@ -12,10 +12,11 @@ from mpiboot import platforms
 from mpiboot.errors import MpibootError
 from mpiboot.link import server
 from mpiboot.model import checkup, redacted
-from mpiboot.model.checkup import Checkup, Room, Trial
+from mpiboot.model.checkup import Checkup, Trial
 from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import Host
 from mpiboot.model.options import DEFAULT, Resolved
+from mpiboot.model.places import File, Room
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.spec import LAUNCHER, WORKER
 from mpiboot.plan import passenv
@@ -84,7 +85,7 @@ class Checking:
         """Look at all that needs no login; what takes time is done at once."""
         settings, agent, role = self._settings, self._agent, self._role
         source, hosts = whereabouts.workers(role, settings, agent.env)
-        asked = asyncio.ensure_future(whereabouts.names(source))
+        asked = asyncio.ensure_future(whereabouts.names(source, settings))
         keyed = asyncio.ensure_future(tried(self._keys(), _told_of_keys, "reading the keys"))
         serving = asyncio.ensure_future(tried(self._sshd(), str, "sshd -V"))
         client = asyncio.ensure_future(tried(self._ssh(), str, "ssh -V"))
@@ -96,6 +97,8 @@ class Checking:
         return Checkup(
             role=role,
             identity=self._identity,
+            platform=judged(lambda: platforms.place(surroundings.seen(settings, agent.env))),
+            files=self._files(),
             settings=self._chosen(),
             user=container.user(judged(sshd.account), agent.job_env),
             privileges=privileges.own(),
@@ -110,6 +113,7 @@ class Checking:
             hosts=hosts,
             ports=whereabouts.taken(role, settings),
             ssh_port=default_port(settings),
+            rsh_agent=settings.rsh_agent,
             mpi=mpi.trial,
             may_be_elsewhere=bool(settings.mpi_home or settings.mpirun),
             facts=(await facts).made or Facts(),
@@ -128,6 +132,17 @@ class Checking:
             for spec in specs()
             if origins[spec.name] != DEFAULT
         ]
+
+    def _files(self) -> list[File]:
+        """Describe the files that the platforms ask for, that settings name, and the job's keys."""
+        settings = self._settings
+        named = (
+            *platforms.wanted_files(settings, self._agent.env),
+            *(settings.secret_file, settings.known_hosts),
+            *container.listed(settings.key_dir),
+        )
+        found = (container.file(path) for path in dict.fromkeys(named))
+        return [one for one in found if one is not None]
 
     async def _keys(self) -> KeyMaterial:
         agent = self._agent
@@ -150,8 +165,10 @@ class Checking:
         return await self._openssh(openssh.client(self._agent.job_env))
 
     async def _openssh(self, path: str) -> str:
-        major, minor = await sshd.version(path, self._agent.children)
-        return f"{path}, OpenSSH {major}.{minor}"
+        version = await sshd.version(path, self._agent.children)
+        if not any(version):  # as for a user without an account
+            return f"{path}, which does not tell its version"
+        return f"{path}, OpenSSH {version[0]}.{version[1]}"
 
     def _sshd_path(self) -> str:
         return judged(lambda: sshd.find(self._settings.sshd, self._agent.job_env)).text or "/"

@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mpiboot import log
-from mpiboot.errors import ConfigError, ExitCode, MpibootError, ProblemsError
+from mpiboot.errors import ConfigError, ExitCode, MpibootError, ProblemsError, UsageError
 from mpiboot.model import checkup, options
 from mpiboot.model.checkup import Checkup, Reached, Trial
 from mpiboot.model.diagnosis import Diagnosis, Grade
 from mpiboot.model.options import Resolved
+from mpiboot.model.spec import LAUNCHER
 from mpiboot.plan.doctor import topics
 from mpiboot.report import diagnosis
-from mpiboot.roles import checking, proving, surroundings
+from mpiboot.roles import checking, proving, reaching, rshagent, surroundings
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.checking import Checking
 from mpiboot.roles.reaching import Reaching
@@ -113,6 +114,11 @@ def run(
 async def _examine(request: Request, resolved: Resolved, env: Mapping[str, str]) -> Diagnosis:
     settings = resolved.settings
     role, identity = checking.identified(settings, env, resolved.origins["role"])
+    if request.reach and role != LAUNCHER:
+        raise UsageError(
+            "--reach is for a launcher, and a worker is judged here",
+            hint="ask in the launcher's container, or add --role launcher and who the workers are",
+        )
     agent = Agent(role, settings, env)
     me, stops = asyncio.current_task(), list[int]()
     pump = SignalPump(lambda number: _stop(me, stops, number), agent.children.reap)
@@ -122,7 +128,7 @@ async def _examine(request: Request, resolved: Resolved, env: Mapping[str, str])
         seen = await look.look()
         if request.login:
             seen = replace(seen, login=await _login(agent))
-        if request.reach and role == "launcher":
+        if request.reach:
             seen = replace(seen, reached=await _reach(agent, look, seen))
         return topics.examine(seen)
     except asyncio.CancelledError:
@@ -141,6 +147,11 @@ def _stop(task: asyncio.Task[Diagnosis] | None, stops: list[int], number: int) -
 
 
 async def _login(agent: Agent) -> Trial:
+    program = agent.settings.rsh_agent
+    if program:
+        return Trial(
+            text=f"not tried: workers are reached through {program}, nobody logs in to them"
+        )
     try:
         with proving.private_directory(agent) as agent.directory:
             return (await tried(proving.login(agent), str, "a login", _LOGIN_S)).trial
@@ -150,6 +161,9 @@ async def _login(agent: Agent) -> Trial:
 
 async def _reach(agent: Agent, look: Checking, seen: Checkup) -> list[Reached]:
     """Call the workers; without keys, account or ssh nobody can be called, which is told elsewhere."""
+    instead = rshagent.through(agent)
+    if instead is not None:
+        return await reaching.through(instead, look.hosts)
     if look.material is None or seen.user.account.fault or seen.ssh.fault:
         return []
     ssh = openssh.client(agent.job_env)

@@ -6,16 +6,17 @@ There is no login: an idle worker must not believe that its job has come.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from mpiboot.errors import MpibootError
 from mpiboot.model.checkup import Reached
 from mpiboot.model.diagnosis import Grade
 from mpiboot.model.hosts import Host
 from mpiboot.model.settings import Settings
 from mpiboot.plan import sshconf
 from mpiboot.plan.doctor import reaching
-from mpiboot.plan.gather import Reach
+from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.layout import Place
 from mpiboot.roles import ground
 from mpiboot.roles.serving import default_port
@@ -26,6 +27,21 @@ from mpiboot.runtime.resolve import NoNameError
 
 _AT_ONCE = 16
 _STEP_S = 5.0  # a name; then a connection with its key exchange
+
+
+async def through(ask: Callable[[Host], Awaitable[Seen]], hosts: Sequence[Host]) -> list[Reached]:
+    """Ask all of them by the program that stands in for ssh."""
+
+    async def one(host: Host) -> Reached:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        try:
+            grade, text = reaching.by_agent(await ask(host))
+        except MpibootError as fault:
+            grade, text = Grade.WARNING, str(fault)
+        return Reached(name=host.name, grade=grade, text=text, seconds=loop.time() - begun)
+
+    return await asyncio.gather(*map(one, hosts))
 
 
 class Reaching:

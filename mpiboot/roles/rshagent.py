@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
+from mpiboot.link import control, server
 from mpiboot.model.hosts import Host
 from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.plan import verdict
 from mpiboot.plan.gather import Reach, Seen
-from mpiboot.roles.agent import Agent
+from mpiboot.roles.agent import SOCKET, Agent
+from mpiboot.runtime import files
 from mpiboot.runtime.keys import KeyMaterial
 
 # Each question is a process of its own, and one for the API server of the cluster.
@@ -49,8 +53,19 @@ def through(agent: Agent) -> Callable[[Host], Awaitable[Seen]] | None:
 
 
 async def idle(agent: Agent) -> Outcome:
-    """Be a worker that nobody logs in to: commands are run in it from outside; end when told to."""
+    """Be a worker that nobody logs in to: commands are run in it from outside; end when told to.
+
+    Raises:
+        ConfigError: another agent runs here.
+    """
+    link = server.without_leases(lambda _what: "", lambda _message: None, control.refuse_all)
+    await link.start(agent.directory / SOCKET)
+    ready_file = Path(agent.settings.ready_file or agent.directory / "ready")
+    files.write(ready_file, "ready\n", mode=0o644)
     agent.not_ready = lambda: ""
     agent.enter(Stage.READY)
     await agent.stopped.wait()
+    with contextlib.suppress(OSError):
+        ready_file.unlink()
+    link.stop()
     return verdict.of_stop(agent.stop_signal or 15, "ready")

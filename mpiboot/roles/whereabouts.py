@@ -53,10 +53,13 @@ def _fit(source: Source, settings: Settings) -> str:
     return f"{len(source.hosts)}: {names}; {arranged.np} ranks, {arranged.total_slots} slots"
 
 
-async def names(source: Source | None) -> Names:
-    """Ask for this container's own name and for those of the workers, as many as can be."""
+async def names(source: Source | None, settings: Settings) -> Names:
+    """Ask for this container's own name and for those of the workers, as many as can be.
+
+    A program in place of ssh knows workers by names of its own, which no resolver need know.
+    """
     hostname = os.uname().nodename
-    wanted = _wanted(source)
+    wanted = _wanted(source) if not settings.rsh_agent else []
     own, *found = await asyncio.gather(*map(_ask, [hostname, *wanted[:_MOST_NAMES]]))
     return Names(
         hostname=hostname,
@@ -110,7 +113,7 @@ def bearable(installed: Installation | None) -> Trial:
 def taken(role: str, settings: Settings) -> list[Port]:
     """Look at the ports that a role listens on."""
     found = []
-    if role == WORKER:
+    if role == WORKER and not settings.rsh_agent:
         found.append(_port(default_port(settings), "sshd", network.SSH_PORT, optional=False))
     if settings.http_port:
         # The agent's own rule: it goes on without the default one.

@@ -6,10 +6,12 @@ import os
 import pwd
 import resource
 import signal
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from mpiboot.model.checkup import First, Limits, Room, Trial, User
+from mpiboot.model.checkup import First, Limits, Trial, User
+from mpiboot.model.places import File, Room
 from mpiboot.runtime import files, memory, sshd
 from mpiboot.runtime.files import kernel_text
 
@@ -56,6 +58,31 @@ def room(path: str, purpose: str) -> Room:
         free_bytes=seen.f_bavail * seen.f_frsize,
         size_bytes=seen.f_blocks * seen.f_frsize,
     )
+
+
+def file(path: str) -> File | None:
+    """Describe a file; None for what is not there, or no file."""
+    try:
+        seen = Path(path).stat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(seen.st_mode):
+        return None
+    return File(
+        path=path,
+        mode=stat.S_IMODE(seen.st_mode),
+        owner=seen.st_uid,
+        group=seen.st_gid,
+        readable=os.access(path, os.R_OK),
+    )
+
+
+def listed(directory: str) -> list[str]:
+    """List what a directory holds, by path; nothing where it cannot be listed."""
+    try:
+        return sorted(entry.path for entry in os.scandir(directory)) if directory else []
+    except OSError:
+        return []
 
 
 def shared_memory() -> Room:

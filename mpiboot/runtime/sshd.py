@@ -56,7 +56,7 @@ def account() -> str:
     except KeyError:
         raise ConfigError(
             f"uid {os.getuid()} has no entry in /etc/passwd, and OpenSSH refuses such users",
-            hint="add one to the image, or run as a user that has one",
+            hint="add one to the image (useradd), or run as a user that has one (runAsUser, --user)",
         ) from None
 
 

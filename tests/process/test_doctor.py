@@ -22,6 +22,11 @@ FOREVER = ("sleep", "infinity")
 USER, RANDOM, FOREIGN_GID = 1000, 123456, 1337
 NO_SECRET = {"MPIBOOT_SECRET_FILE": None}
 NONE = ("setpriv", "--bounding-set", "-all", "--inh-caps", "-all")
+# What Pod Security calls restricted. Only root can lower the bounding set: the pod starts as root, and
+# setpriv makes the user of it, who dies with the pod's keeper as every process 1 of a pod does.
+RESTRICTED = (
+    *NONE, "--no-new-privs", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--pdeathsig", "KILL",
+)  # fmt: skip
 PLACES = "find /run /tmp /dev/shm /root -xdev -printf '%p %m %U %T@ %s\\n' | sort"
 # A program that holds a port, and one that never answers DNS.
 HOLDER = "import socket, time; s = socket.create_server(('', 2200)); time.sleep(600)"
@@ -133,6 +138,7 @@ def test_every_row_of_key_modes(agents: Agents, tmp_path: Path, row: str) -> Non
     assert told.failing == ({failing} if failing else set())
     worker = agents.worker("w1", **pod)
     if failing:
+        assert "OpenSSH 0.0" not in told.only("ssh", "ok")["text"]
         assert_same_words(told, failing, worker)
     else:
         assert "ecdsa-sha2-nistp521" in told.only("keys", "ok")["text"]
@@ -140,14 +146,17 @@ def test_every_row_of_key_modes(agents: Agents, tmp_path: Path, row: str) -> Non
 
 
 def test_ssh_05_the_key_is_named_with_mode_owner_and_remedy(agents: Agents, tmp_path: Path) -> None:
-    """Path, mode, owner and our own uid; fsGroup and defaultMode."""
+    """Path, mode, owner and our own uid; fsGroup and defaultMode; the platform whose Secret it is."""
     source = make_key_directory(tmp_path / "keys")
     (source / "id_ed25519").chmod(0o600)
     keys = Bind(source=str(source), target="/run/keys", read_only=True)
     told = diagnosed(
         agents, "--role", "worker", "--key-dir", "/run/keys", uid=USER,
-        env=NO_SECRET, binds=(passwd(tmp_path), keys),
+        env={**NO_SECRET, "K_MPI_JOB_ROLE": "worker"}, binds=(passwd(tmp_path), keys),
     )  # fmt: skip
+    assert told.only("platform", "ok")["text"] == "MPI Operator: K_MPI_JOB_ROLE says so"
+    unread = told.only("files", "warning")["text"]
+    assert unread == f"/run/keys/id_ed25519 0600 0:0 cannot be read by uid {USER}"
     text = told.only("keys", "will fail")["text"]
     for word in ("/run/keys/id_ed25519", "0600", "owner 0:0", "uid 1000", "fsGroup", "defaultMode"):
         assert word in text
@@ -158,7 +167,7 @@ def test_root_without_capabilities(agents: Agents) -> None:
     told = diagnosed(agents, "--role", "worker", lead=NONE)
     assert "privileges" in told.failing
     assert told.only("privileges", "will fail")["remedy"]
-    worker = agents.mpiboot("w1", ["worker"], agent=(*NONE, *MPIBOOT))
+    worker = agents.worker("w1", agent=(*NONE, *MPIBOOT))
     assert_same_words(told, "privileges", worker)
 
 
@@ -172,12 +181,17 @@ def test_each_capability_of_a_login_counts(agents: Agents, lacks: str) -> None:
 
 def test_a_user_needs_no_capability(agents: Agents, tmp_path: Path) -> None:
     """Restricted as Pod Security has it: a login works."""
-    lead = ("setpriv", "--bounding-set", "-all", "--no-new-privs")
-    binds = (passwd(tmp_path),)
     told = diagnosed(
-        agents, "--role", "worker", "--login", lead=lead, uid=USER, env=_secret(), binds=binds
+        agents,
+        "--role",
+        "worker",
+        "--login",
+        lead=RESTRICTED,
+        env=_users(),
+        binds=(passwd(tmp_path),),
     )
     assert told.failing == set()
+    assert "no new privileges" in told.only("privileges", "ok")["text"]
 
 
 def test_an_sshd_with_a_file_capability(agents: Agents, tmp_path: Path) -> None:
@@ -185,16 +199,14 @@ def test_an_sshd_with_a_file_capability(agents: Agents, tmp_path: Path) -> None:
     capable = tmp_path / "sshd"
     shutil.copy("/usr/sbin/sshd", capable)
     subprocess.run(["setcap", "cap_net_bind_service+eip", str(capable)], check=True)
-    lead = ("setpriv", "--bounding-set", "-all", "--no-new-privs")
     pod: dict[str, Any] = {
-        "uid": USER,
-        "env": {**_secret(), "MPIBOOT_SSHD": "/run/sshd-capable"},
+        "env": {**_users(), "MPIBOOT_SSHD": "/run/sshd-capable"},
         "binds": (passwd(tmp_path), Bind(source=str(capable), target="/run/sshd-capable")),
     }
-    told = diagnosed(agents, "--role", "worker", "--login", lead=lead, **pod)
+    told = diagnosed(agents, "--role", "worker", "--login", lead=RESTRICTED, **pod)
     assert told.failing == set()
     assert "NET_BIND_SERVICE" in told.only("privileges", "warning")["text"]
-    worker = agents.mpiboot("w1", ["worker"], agent=(*lead, *MPIBOOT), **pod)
+    worker = agents.worker("w1", agent=(*RESTRICTED, *MPIBOOT), **pod)
     worker.until_ready()
     assert "a copy of it is run" in worker.log
 
@@ -204,25 +216,35 @@ def _secret() -> dict[str, str | None]:
     return {**NO_SECRET, "MPIBOOT_SECRET": "a secret of this test"}
 
 
+def _users() -> dict[str, str | None]:
+    """Give what a pod has that engines start as a user; the file for the status is root's, too."""
+    return {**_secret(), "HOME": "/", "MPIBOOT_STATUS_FILE": None}
+
+
+def sealed(*places: str) -> tuple[str, ...]:
+    """Lead a program by what makes places read-only, once what lies below them is in its place."""
+    remounts = " && ".join(f"mount -o remount,bind,ro {place}" for place in places)
+    return ("/bin/sh", "-c", f'{remounts} && exec "$@"', "sealed")
+
+
 def test_no_place_to_write(agents: Agents) -> None:
     """Nothing but read-only places: the three that were tried are named, as the worker names them."""
-    tmpfs = ("/run:ro", "/tmp:ro", "/dev/shm:ro")
-    pod: dict[str, Any] = {"env": {**_secret(), "TMPDIR": "/tmp"}, "tmpfs": tmpfs}
-    pod["env"]["MPIBOOT_STATUS_FILE"] = None
-    told = diagnosed(agents, "--role", "worker", **pod)
+    lead = sealed("/run", "/tmp", "/dev/shm")
+    env = {**_secret(), "MPIBOOT_STATUS_FILE": None, "TMPDIR": "/tmp"}
+    pod: dict[str, Any] = {"env": env, "tmpfs": ("/tmp:mode=1777",)}
+    told = diagnosed(agents, "--role", "worker", lead=lead, **pod)
     assert {"places", "sshd"} <= told.failing
     assert "/tmp cannot be written" in told.only("places", "warning")["text"]
     assert "tmpfs at /run" in told.only("sshd", "will fail")["remedy"]
-    assert_same_words(told, "places", agents.worker("w1", **pod))
+    assert_same_words(told, "places", agents.worker("w1", agent=(*lead, *MPIBOOT), **pod))
 
 
 def test_ssh_01_run_is_read_only(agents: Agents) -> None:
     """/run/sshd cannot be made: the worker's own words."""
-    pod: dict[str, Any] = {"env": _secret(), "tmpfs": ("/run:ro",)}
-    pod["env"]["MPIBOOT_STATUS_FILE"] = None
-    told = diagnosed(agents, "--role", "worker", **pod)
+    lead, env = sealed("/run"), {**_secret(), "MPIBOOT_STATUS_FILE": None}
+    told = diagnosed(agents, "--role", "worker", lead=lead, env=env)
     assert told.failing == {"sshd"}
-    assert_same_words(told, "sshd", agents.worker("w1", **pod))
+    assert_same_words(told, "sshd", agents.worker("w1", agent=(*lead, *MPIBOOT), env=env))
 
 
 def test_a_shell_that_starts_nothing(agents: Agents, tmp_path: Path) -> None:
@@ -326,12 +348,61 @@ def test_reach_names_what_is_wrong_with_each_worker(agents: Agents) -> None:
     assert launcher.out == b"OK 0/1 w1\n"
 
 
+def kubexec(directory: Path) -> str:
+    """Make a program that stands in for ssh: one pod is there, the others are not."""
+    agent = directory / "kubexec.sh"
+    agent.write_text(
+        '#!/bin/sh\n[ "$1" = pi-worker-0 ] || { echo "pods $1 not found" >&2; exit 1; }\n'
+    )
+    agent.chmod(0o555)
+    return str(agent)
+
+
+def test_a_worker_that_nobody_logs_in_to(agents: Agents, tmp_path: Path) -> None:
+    """Behind a program in place of ssh nothing of SSH is needed, and so it is: the worker is ready.
+
+    No keys, no account, and a port of sshd that is another program's.
+    """
+    options = ("--rsh-agent", kubexec(tmp_path), "--ssh-port", "22")
+    pod: dict[str, Any] = {"env": NO_SECRET, "uid": RANDOM, "gid": 0}
+    told = diagnosed(agents, "--role", "worker", "--login", *options, **pod)
+    assert told.failing == set()
+    assert not any(map(told.of, ("privileges", "sshd", "keys")))
+    assert "not looked at" in told.only("ssh", "ok")["text"]
+    assert "not tried" in told.only("login", "ok")["text"]
+    assert [one["text"] for one in told.of("ports")] == ["port 9650 for probes and metrics is free"]
+    worker = agents.worker("w1", *options, **pod)
+    eventually(lambda: _assert_probed(worker), 15)
+
+
+def _assert_probed(worker: Agent) -> None:
+    assert worker.pod.exec([*MPIBOOT, "probe"]).returncode == 0
+
+
+def test_a_launcher_that_reaches_workers_without_ssh(agents: Agents, tmp_path: Path) -> None:
+    """Names of pods need not resolve; each is asked through the program, and so it is by the launcher."""
+    options = ("--rsh-agent", kubexec(tmp_path), "--hosts", "pi-worker-0:1,pi-worker-1:1")
+    told = diagnosed(agents, *options, "--reach", env=NO_SECRET)
+    assert told.failing == set()
+    assert not told.of("keys")
+    assert len(told.of("names")) == 1
+    assert told.only("reach", "ok")["text"].startswith("pi-worker-0: a command can be run there")
+    assert "pods pi-worker-1 not found" in told.only("reach", "warning")["text"]
+    missing = ("--rsh-agent", "/nowhere/kubexec.sh", *options[2:])
+    told = diagnosed(agents, *missing, "--reach", env=NO_SECRET, name="other")
+    assert told.failing == {"MPI"}
+    assert "cannot be executed" in told.only("MPI", "will fail")["text"]
+
+
 def test_settings_that_cannot_be_read(agents: Agents) -> None:
     """All problems are findings, and the code is 78; one of the command line is a usage error."""
     told = diagnosed(agents, env={"MPIBOOT_NP": "x", "MPIBOOT_STRIKES": "-1"})
     assert told.code == 78
     assert len(told.of("settings", "will fail")) == 2
     assert agents.mpiboot("other", ["doctor", "--np", "x"]).wait() == 64
+    worker = agents.mpiboot("third", ["doctor", "--role", "worker", "--reach"])
+    assert worker.wait() == 64
+    assert "--role launcher" in worker.log
 
 
 def test_the_text_is_for_people(agents: Agents) -> None:

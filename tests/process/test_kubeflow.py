@@ -15,7 +15,7 @@ import pytest
 
 from mpiboot.local.cluster import Bind
 from tests.helpers import operator
-from tests.helpers.agents import Agent, Agents
+from tests.helpers.agents import MPIBOOT, Agent, Agents
 from tests.helpers.keyfiles import make_key
 from tests.helpers.mpis import MPIS, OPENMPI4, Mpi
 from tests.helpers.operator import HOSTFILE, Job
@@ -196,12 +196,17 @@ def test_kubexec_waits_for_a_pod(agents: Agents, tmp_path: Path) -> None:
 
 
 def test_a_worker_of_kubexec_is_quiet(agents: Agents, tmp_path: Path) -> None:
-    """Without sshd and keys it is ready at once, and ends when told to."""
+    """Without sshd and keys it is ready at once, by probe and file, and ends when told to."""
     agent = tmp_path / "kubexec.sh"
     agent.write_text("#!/bin/sh\n")
     agent.chmod(0o555)
-    worker = agents.worker("w1", "--rsh-agent", str(agent), env={"MPIBOOT_SECRET_FILE": None})
+    options = ("--rsh-agent", str(agent), "--ready-file", "/run/ready")
+    worker = agents.worker("w1", *options, env={"MPIBOOT_SECRET_FILE": None})
     worker.until_stage("ready")
+    assert worker.pod.exec([*MPIBOOT, "probe"]).returncode == 0
+    assert (worker.pod.root / "run/ready").read_text() == "ready\n"
+    told = worker.pod.exec([*MPIBOOT, "run"])
+    assert "a worker runs here" in told.stderr
     worker.pod.send(15)
     assert worker.wait(5) == 143
     agents.assert_global()

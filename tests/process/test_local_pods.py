@@ -624,7 +624,7 @@ def test_run_local(tmp_path: Path) -> None:
     assert local.returncode == 7
     hosts = "worker-0:3,worker-1:3"
     assert out.splitlines() == [
-        f"launcher --hosts {hosts} --timeout 5 -- exit 7",
+        f"launcher --hosts {hosts} --rsh-agent= --timeout 5 -- exit 7",
         "s3cret 0o600 launcher",
     ]
     for number in (0, 1):
@@ -692,3 +692,30 @@ def test_run_local_killed(tmp_path: Path) -> None:
     assert local.returncode == -signal.SIGKILL
     with Cluster() as cluster:  # the next start cleans
         assert not list(cluster.directory.parent.glob(f"{local.pid}-*"))
+
+
+OUTER = {
+    "K_MPI_JOB_ROLE": "worker",
+    "OMPI_MCA_plm_rsh_agent": "/etc/mpi/kubexec.sh",
+    "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
+    "AWS_BATCH_JOB_NODE_INDEX": "1",
+    "AWS_BATCH_JOB_MAIN_NODE_INDEX": "0",
+    "AWS_BATCH_JOB_NUM_NODES": "2",
+    "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS": "10.9.9.9",
+}
+
+
+@needs_root
+def test_local_in_a_pod_of_a_platform() -> None:
+    """The pods take no part in the job that this machine belongs to, and ranks hear nothing of it."""
+    options = ("--workers", "1", "--slots", "1", "--wait-timeout", "30")
+    argv = [sys.executable, "-I", "-m", "mpiboot", "local", *options, "--", "env"]
+    done = subprocess.run(
+        argv, env={**os.environ, **OUTER, "NCCL_DEBUG": "WARN"}, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    names = {line.partition("=")[0] for line in done.stdout.splitlines()}
+    assert not names.intersection(OUTER)
+    assert "NCCL_DEBUG=WARN" in done.stdout.splitlines()
+    assert "announcing" not in done.stderr

@@ -20,21 +20,24 @@ from mpiboot.model.checkup import (
     Names,
     Port,
     Reached,
-    Room,
     Trial,
     User,
 )
 from mpiboot.model.diagnosis import Diagnosis, Finding, Grade
 from mpiboot.model.facts import Facts, Network
+from mpiboot.model.hosts import Host
 from mpiboot.model.memory import Memory
+from mpiboot.model.places import File, Room
 from mpiboot.model.privileges import Privileges
 from mpiboot.plan.doctor import reaching, topics
+from mpiboot.plan.gather import Reach, Seen
 from mpiboot.report import diagnosis, schema
 
 GIB = 1 << 30
 OK, WARNING, FAIL = Grade.OK, Grade.WARNING, Grade.FAIL
 BAD = Trial(fault="it is broken", remedy="mend it", code=78)
 ROOM = Room(path="/tmp", purpose="files", free_bytes=GIB, size_bytes=GIB)
+HOSTFILE = File(path="/etc/mpi/hostfile", mode=0o444, owner=0, group=1337, readable=True)
 HTTP = Port(number=9650, purpose="probes", flag="--http-port", optional=True)
 SSH = Port(number=22, purpose="sshd", flag="--ssh-port")
 CAPABILITIES = frozenset({"SETUID", "SETGID", "SYS_CHROOT", "NET_BIND_SERVICE"})
@@ -50,6 +53,8 @@ FACTS = Facts(
 WORKER = Checkup(
     role="worker",
     identity=Trial(text="MPIBOOT_ROLE says so"),
+    platform=Trial(text="MPI Operator: K_MPI_JOB_ROLE says so"),
+    files=[HOSTFILE],
     settings=["ssh_port=2222 (mpi operator: its images listen there)"],
     user=USER,
     privileges=Privileges(uid=0, held=CAPABILITIES, bounding=CAPABILITIES),
@@ -127,6 +132,11 @@ Case = tuple[str, dict[str, Any], Grade, str, str]
 CASES: list[Case] = [
     ("role", {"identity": BAD}, WARNING, "judged as a", "mend it"),
     ("role", {"identity": Trial(fault="nobody says it")}, WARNING, "nobody", "`mpiboot worker`"),
+    ("platform", {"platform": BAD}, FAIL, "broken", "mend it"),
+    ("platform", {"platform": Trial()}, OK, "none that mpiboot knows", ""),
+    ("files", {"files": []}, OK, "none that", ""),
+    ("files", {"files": [HOSTFILE]}, OK, "/etc/mpi/hostfile 0444 0:1337", ""),
+    ("files", {"files": [replace(HOSTFILE, mode=0o600, readable=False)]}, WARNING, "cannot be read by uid 0", "fsGroup"),
     ("user", {"user": replace(USER, account=BAD)}, FAIL, "broken", "mend it"),
     ("user", shell("/usr/sbin/nologin"), FAIL, "starts no command", "usermod -s"),
     ("user", shell("/bin/zsh", runs=False), FAIL, "/bin/zsh", "usermod -s"),
@@ -134,6 +144,7 @@ CASES: list[Case] = [
     ("user", user(locked=True), WARNING, "locked", "usermod -p '*' root"),
     ("user", user(home_env="/home/jovyan"), OK, "HOME is /home/jovyan", ""),
     ("privileges", nobody(), OK, "none needed", ""),
+    ("privileges", {**nobody(), "privileges": Privileges(uid=1, unprivileged_port=0)}, OK, "every port", ""),
     ("privileges", {"privileges": Privileges(uid=0)}, FAIL, "SYS_CHROOT", "--cap-add"),
     ("privileges", nobody(ssh_port=22), FAIL, "port 22", "--ssh-port"),
     ("privileges", nobody(demanded=CAPABILITIES), WARNING, "a copy of it", "setcap -r"),
@@ -192,12 +203,13 @@ WORKERS: list[Case] = [
 LAUNCHERS: list[Case] = [
     ("MPI", {"mpi": BAD}, FAIL, "broken", "mend it"),
     ("workers", {"hosts": BAD}, FAIL, "broken", "mend it"),
-    ("names", names(), OK, "all 2 workers", ""),
+    ("names", names(), OK, "2 of 2 names of workers resolve: a (10.1.0.8), b (10.1.0.9)", ""),
     ("names", names(unasked=44), OK, "44 more", ""),
     ("names", names(workers=(Asked(name="a", why_not="unknown"),)), WARNING, "1 of 1", "Service"),
     ("names", names(workers=(Asked(name="a", addresses=("127.0.1.1",)),)), FAIL, "127.0.1.1", "record"),
-    ("names", names(workers=(Asked(name="w1", addresses=("127.0.1.1",)),)), OK, "all 1", ""),
+    ("names", names(workers=(Asked(name="w1", addresses=("127.0.1.1",)),)), OK, "1 of 1", ""),
     ("names", names(workers=(Asked(name="a", addresses=("fd00::1",)),)), WARNING, "IPv6", "IPv4"),
+    ("reach", {"reached": []}, WARNING, "nobody was asked", "come up"),
     ("reach", {"reached": [Reached(name="a", grade=OK, text="takes")]}, OK, "a: takes", ""),
     ("reach", {"reached": [Reached(name="a", grade=WARNING, text="x")]}, WARNING, "a: x", "waits"),
     ("reach", {"reached": [Reached(name="a", grade=FAIL, text="x")]}, FAIL, "a: x", "same key"),
@@ -237,6 +249,30 @@ def test_a_fault_is_graded_and_comes_with_its_remedy(seen: Checkup, case: Case) 
     assert (found.code != 0) == (grade is FAIL)
 
 
+AGENT: dict[str, Any] = {"rsh_agent": "/etc/mpi/kubexec.sh"}
+
+
+@pytest.mark.parametrize("seen", [WORKER, LAUNCHER], ids=["worker", "launcher"])
+def test_with_a_program_in_place_of_ssh_nothing_of_ssh_is_judged(seen: Checkup) -> None:
+    """What would fail a login fails nobody; one line says that it was not looked at."""
+    broken = {**nobody(ssh_port=22), "sshd": BAD, "ssh": BAD, "keys": BAD}
+    assert topics.examine(replace(seen, **broken)).code == 78
+    found = topics.examine(replace(seen, **broken, **AGENT))
+    assert found.code == 0
+    assert not {"sshd", "keys", "privileges"}.intersection(topic for topic, _ in found.findings)
+    assert [one.grade for one in of(found, "ssh")] == [OK]
+    told = [one.text for _, one in found.findings if AGENT["rsh_agent"] in one.text]
+    assert len(told) == 1
+    assert "not looked at" in told[0]
+
+
+def test_an_account_is_for_who_logs_in() -> None:
+    """Nobody logs in to a worker behind a program in place of ssh; a launcher's mpirun is as ever."""
+    lost: dict[str, Any] = {"user": User(uid=1234567, gid=0, account=BAD), **AGENT}
+    assert topics.examine(replace(WORKER, **lost)).code == 0
+    assert topics.examine(replace(LAUNCHER, **lost)).code == 78
+
+
 def test_every_promise_of_the_table_has_a_case() -> None:
     """Where the table of topics says when one warns or fails, a case above shows it, with that code."""
     shown = {(case[0], case[2]) for case in (*CASES, *WORKERS, *LAUNCHERS)}
@@ -252,6 +288,16 @@ def test_a_port_that_is_not_allowed_is_told_once() -> None:
     found = topics.examine(replace(WORKER, **nobody(ssh_port=22), **port(SSH, denied=True)))
     assert list(of(found, "ports")) == []
     assert [one.grade for one in of(found, "privileges")] == [FAIL]
+
+
+@pytest.mark.parametrize("lacks", ["keys", "ssh", "user", "hosts"])
+def test_who_asks_for_reach_hears_why_nobody_was_asked(lacks: str) -> None:
+    """Silence would look like success: what fails above comes first."""
+    lost = replace(USER, account=BAD) if lacks == "user" else BAD
+    found = topics.examine(replace(LAUNCHER, reached=[], **{lacks: lost}))  # type: ignore[arg-type]
+    (told,) = of(found, "reach")
+    assert told.grade is WARNING
+    assert "will fail above" in told.remedy
 
 
 def test_the_exit_code_is_what_no_retry_heals() -> None:
@@ -301,13 +347,28 @@ def test_what_ssh_says_of_a_worker(said: str, grade: Grade, meaning: str) -> Non
     assert meaning in text
 
 
+@pytest.mark.parametrize(
+    ("reach", "detail", "grade", "text"),
+    [
+        (Reach.BY_AGENT, "", OK, "a command can be run there"),
+        (Reach.AGENT_FAILED, "pods a not found", WARNING, "rsh agent failed: pods a not found"),
+    ],
+)
+def test_what_a_program_in_place_of_ssh_says_of_a_worker(
+    reach: Reach, detail: str, grade: Grade, text: str
+) -> None:
+    """A pod in which nothing can be run yet is waited for."""
+    seen = Seen(host=Host(name="a"), reach=reach, detail=detail)
+    assert reaching.by_agent(seen) == (grade, text)
+
+
 def test_the_text_has_a_line_for_each_finding_and_the_sum() -> None:
     """Grade, topic, text; the remedy stands below, and a table keeps its lines."""
     seen = replace(WORKER, keys=replace(BAD, fault="two\nlines"), **facts(cpus=0.5))
     lines = diagnosis.text(topics.examine(seen)).splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("will fail  keys"))
     assert [line.strip() for line in lines[at : at + 3]][1:] == ["lines", "-> mend it"]
-    assert lines[-1] == "worker: 1 will fail, 1 warnings, 18 ok; exit 78"
+    assert lines[-1] == "worker: 1 will fail, 1 warning, 20 ok; exit 78"
 
 
 @pytest.mark.parametrize(

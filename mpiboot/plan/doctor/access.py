@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from mpiboot.errors import ConfigError, ExitCode
 from mpiboot.model import checkup
-from mpiboot.model.checkup import Checkup
+from mpiboot.model.checkup import Checkup, Trial
 from mpiboot.model.diagnosis import Finding, Grade
+from mpiboot.model.spec import WORKER
 from mpiboot.plan import privileges
 from mpiboot.plan.doctor.findings import doubtful, good, tried
 
@@ -25,6 +26,12 @@ def role(seen: Checkup) -> Iterator[Finding]:
     yield good(f"{seen.role}: {seen.identity.text}")
 
 
+def platform(seen: Checkup) -> Iterator[Finding]:
+    """Say where this is, as far as a platform's own variables and files tell."""
+    nothing = Trial(text="none that mpiboot knows: role and workers are what you name")
+    yield tried(seen.platform if seen.platform.text or seen.platform.fault else nothing)
+
+
 def settings(seen: Checkup) -> Iterator[Finding]:
     """List what was chosen, and by whom."""
     yield good("; ".join(seen.settings) or "defaults only")
@@ -33,6 +40,9 @@ def settings(seen: Checkup) -> Iterator[Finding]:
 def user(seen: Checkup) -> Iterator[Finding]:
     """OpenSSH wants an account; a session wants its shell and its home."""
     who = seen.user
+    if seen.rsh_agent and seen.role == WORKER:
+        yield good(f"uid {who.uid}:{who.gid}; nobody logs in here, so no account is needed")
+        return
     if who.account.fault:
         yield tried(who.account)
         return
@@ -81,7 +91,9 @@ def allowed(seen: Checkup) -> Iterator[Finding]:
         return
     own = seen.privileges
     gains = "; no new privileges" if own.no_new_privs else ""
-    yield good(f"{_listed(own.held)}{gains}; ports from {own.unprivileged_port} on are free to all")
+    lowest = own.unprivileged_port
+    ports = f"ports from {lowest} on are" if lowest > 1 else "every port is"
+    yield good(f"{_listed(own.held)}{gains}; {ports} free to all")
 
 
 def _listed(names: frozenset[str]) -> str:
@@ -98,8 +110,14 @@ def sshd(seen: Checkup) -> Iterator[Finding]:
 
 
 def ssh(seen: Checkup) -> Iterator[Finding]:
-    """Say which ssh mpirun would start."""
-    yield tried(seen.ssh)
+    """Say which ssh mpirun would start; with a program in its place nothing of SSH is needed."""
+    if seen.rsh_agent:
+        yield good(
+            f"not needed: workers are reached through {seen.rsh_agent}; sshd, keys and privileges are"
+            " not looked at"
+        )
+    else:
+        yield tried(seen.ssh)
 
 
 def keys(seen: Checkup) -> Iterator[Finding]:

@@ -68,16 +68,18 @@ def resolver(seen: Checkup) -> Iterator[Finding]:
             f" ({away[0].why_not})",
             _WAITS,
         )
-    yield from _odd([one for one in asked if one.addresses], seen)
-    if asked and not away:
-        more = f"; {seen.names.unasked} more were not asked for" if seen.names.unasked else ""
-        yield good(f"the names of all {len(asked)} workers resolve{more}")
-
-
-def _odd(asked: Sequence[Asked], seen: Checkup) -> Iterator[Finding]:
-    """Find answers that lead nowhere: another host's loopback; addresses that this MPI cannot use."""
     own = {*_HERE, seen.names.hostname}
-    wrong = [one for one in asked if one.name not in own and all(map(_loopback, one.addresses))]
+    wrong = [one for one in asked if one.addresses and one.name not in own and _is_here(one)]
+    there = [one for one in asked if one.addresses and one not in wrong]
+    yield from _odd(wrong, there, seen)
+    if there:
+        told = listed([f"{one.name} ({listed(one.addresses)})" for one in there])
+        more = f"; {seen.names.unasked} more were not asked for" if seen.names.unasked else ""
+        yield good(f"{len(there)} of {len(asked)} names of workers resolve: {told}{more}")
+
+
+def _odd(wrong: Sequence[Asked], there: Sequence[Asked], seen: Checkup) -> Iterator[Finding]:
+    """Tell of answers that lead nowhere: another host's loopback; addresses that this MPI cannot use."""
     if wrong:
         yield Finding(
             grade=Grade.FAIL,
@@ -86,7 +88,7 @@ def _odd(asked: Sequence[Asked], seen: Checkup) -> Iterator[Finding]:
             remedy="correct /etc/hosts or the DNS record",
             code=int(ExitCode.NOT_READY),
         )
-    newer = [one for one in asked if one not in wrong and all(":" in a for a in one.addresses)]
+    newer = [one for one in there if all(":" in address for address in one.addresses)]
     if newer and seen.facts.mpi.startswith("Open MPI"):
         yield doubtful(
             f"{listed([one.name for one in newer])} has IPv6 addresses only: most builds of Open MPI"
@@ -134,7 +136,14 @@ def login(seen: Checkup) -> Iterator[Finding]:
 
 
 def reached(seen: Checkup) -> Iterator[Finding]:
-    """Say of each worker how far it was reached, the worst first."""
+    """Say of each worker how far it was reached, the worst first; and why where nobody was asked."""
+    if seen.reached is not None and not seen.reached:
+        trials = (seen.hosts, seen.user.account, seen.ssh, seen.keys)
+        hindered = any(trial.fault for trial in trials)
+        yield doubtful(
+            "nobody was asked" if hindered else "nobody was asked: no worker is known yet",
+            "mend first what will fail above" if hindered else "ask again when they have come up",
+        )
     order = [Grade.FAIL, Grade.WARNING, Grade.OK]
     for one in sorted(seen.reached or (), key=lambda one: order.index(one.grade)):
         text = f"{one.name}: {one.text} ({one.seconds:.1f} s)"
@@ -158,6 +167,10 @@ def _words(text: str, key: str) -> list[str]:
     if key == "search":
         return found[-1] if found else []
     return [word for line in found for word in line[:1]]
+
+
+def _is_here(one: Asked) -> bool:
+    return all(map(_loopback, one.addresses))
 
 
 def _loopback(address: str) -> bool:

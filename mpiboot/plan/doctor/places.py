@@ -6,12 +6,29 @@ from collections.abc import Iterator
 
 from mpiboot.model.checkup import Checkup
 from mpiboot.model.diagnosis import Finding
+from mpiboot.model.places import File
 from mpiboot.plan.doctor.findings import MIB, doubtful, good, size, tried
 
 _LEAST_FREE = 16 * MIB
 _ENGINES_DEFAULT = 64 * MIB
 _FOR_GPUS = 1024 * MIB
 _MORE_SHM = "docker: --shm-size 1g; compose: shm_size; Kubernetes: an emptyDir with medium Memory at /dev/shm"
+
+
+def files(seen: Checkup) -> Iterator[Finding]:
+    """List the files that tell something about the job, and which of them cannot be read."""
+    yield good("; ".join(map(_described, seen.files)) or "none that a platform or a setting names")
+    for one in seen.files:
+        if not one.readable:
+            yield doubtful(
+                f"{_described(one)} cannot be read by uid {seen.user.uid}",
+                "Kubernetes: fsGroup in the pod's securityContext, or defaultMode of its volume;"
+                " elsewhere chmod or chown",
+            )
+
+
+def _described(one: File) -> str:
+    return f"{one.path} {one.mode:04o} {one.owner}:{one.group}"
 
 
 def places(seen: Checkup) -> Iterator[Finding]:

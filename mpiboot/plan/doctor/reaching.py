@@ -1,9 +1,9 @@
-"""What ssh says of a worker whose sshd is asked whether it takes a key, and never given a proof of it."""
+"""What is said of a worker: by ssh, which asks whether a key would do and never proves it, or in its place."""
 
 from __future__ import annotations
 
 from mpiboot.model.diagnosis import Grade
-from mpiboot.plan.gather import Reach
+from mpiboot.plan.gather import Reach, Seen
 
 # In the order in which ssh gets there, from its end: the first that is found counts.
 _SAID = (
@@ -30,6 +30,13 @@ def told(text: str) -> tuple[Grade, str]:
     lines = [line.strip() for line in text.splitlines() if not line.startswith(_DEBUG)]
     last = next((line for line in reversed(lines) if line), "ssh says nothing")
     return Grade.WARNING, f"{Reach.NO_ROUTE.value}: {last[:200]}"
+
+
+def by_agent(seen: Seen) -> tuple[Grade, str]:
+    """Judge what a program in place of ssh has come to; what it cannot do now it may do later."""
+    if seen.reach.ready:
+        return Grade.OK, "a command can be run there"
+    return Grade.WARNING, f"{seen.reach.value}: {seen.detail}"
 
 
 def _shown(text: str) -> str:

@@ -24,6 +24,7 @@ class Topic:
         fails: when the role will fail, and the remedy; empty: never.
         code: what the role would end with; None: never.
         roles: whose it is.
+        by_ssh: whether it is about logins by SSH only, which a program in place of ssh does not need.
     """
 
     name: str
@@ -33,6 +34,11 @@ class Topic:
     fails: str = ""
     code: ExitCode | None = None
     roles: tuple[str, ...] = BOTH
+    by_ssh: bool = False
+
+    def applies(self, seen: Checkup) -> bool:
+        """Tell whether it is a topic for the role, and for the way in which workers are reached."""
+        return seen.role in self.roles and not (self.by_ssh and seen.rsh_agent)
 
 
 SETTINGS = "settings"
@@ -44,11 +50,24 @@ TOPICS = (
         warns="nothing says it: call `mpiboot worker` or `mpiboot launcher`, or set `MPIBOOT_ROLE`",
     ),
     Topic(
+        name="platform",
+        judge=access.platform,
+        looks="which platform's variables and files are here",
+        fails="what they say cannot be read: correct it, or name role and workers yourself",
+        code=ExitCode.CONFIG,
+    ),
+    Topic(
         name=SETTINGS,
         judge=access.settings,
         looks="settings that you, a file or the platform chose, with their origin",
         fails="one is unknown or out of range: correct it; nothing else is looked at then",
         code=ExitCode.CONFIG,
+    ),
+    Topic(
+        name="files",
+        judge=places.files,
+        looks="files that a platform or a setting names, and those of `--key-dir`: mode, owner",
+        warns="one cannot be read: `fsGroup`, `defaultMode`",
     ),
     Topic(
         name="user",
@@ -69,6 +88,7 @@ TOPICS = (
         " `MPIBOOT_RUNTIME_DIR`",
         code=ExitCode.CONFIG,
         roles=(WORKER,),
+        by_ssh=True,
     ),
     Topic(
         name="sshd",
@@ -78,11 +98,13 @@ TOPICS = (
         " at /run",
         code=ExitCode.CONFIG,
         roles=(WORKER,),
+        by_ssh=True,
     ),
     Topic(
         name="ssh",
         judge=access.ssh,
-        looks="ssh and its version; a worker proves its own login with it",
+        looks="ssh and its version; a worker proves its own login with it; with `--rsh-agent` that it is"
+        " not needed, and nothing else of SSH is looked at",
         fails="none on PATH: install openssh-client",
         code=ExitCode.CONFIG,
     ),
@@ -93,6 +115,7 @@ TOPICS = (
         fails="none, unreadable (path, mode, owner and uid are named): `fsGroup`, `defaultMode`; too"
         " short a secret: `mpiboot keygen`; a key with a passphrase: make one without",
         code=ExitCode.CONFIG,
+        by_ssh=True,
     ),
     Topic(
         name="places",
@@ -112,9 +135,7 @@ TOPICS = (
         code=ExitCode.CONFIG,
     ),
     Topic(
-        name="networks",
-        judge=network.networks,
-        looks="interfaces that are up",
+        name="networks", judge=network.networks, looks="interfaces that are up",
         warns="there is none but loopback",
     ),
     Topic(
@@ -160,14 +181,11 @@ TOPICS = (
         " medium Memory; reading is forbidden: `--cap-add SYS_PTRACE`",
     ),
     Topic(
-        name="CPUs",
-        judge=strength.cpus,
-        looks="quota, cpuset, GPUs, slots",
+        name="CPUs", judge=strength.cpus, looks="quota, cpuset, GPUs, slots",
         warns="more slots than CPUs: raise the limit, or `--slots`",
     ),
     Topic(
-        name="memory",
-        judge=strength.memory,
+        name="memory", judge=strength.memory,
         looks="cgroup version, limit, use, OOM kills",
         warns="something was OOM-killed here, less than 64 MiB are left, or no cgroup is to be seen",
     ),
@@ -179,9 +197,7 @@ TOPICS = (
         " fewer than 256 processes left: `--ulimit`, `--pids-limit`",
     ),
     Topic(
-        name="process 1",
-        judge=strength.first,
-        looks="who gets the signals of a stop",
+        name="process 1", judge=strength.first, looks="who gets the signals of a stop",
         warns="it has no handler for TERM: make mpiboot the entry point",
     ),
     Topic(
@@ -195,7 +211,7 @@ TOPICS = (
         name="reach",
         judge=network.reached,
         looks="with `--reach`: each worker once: name, port, host key, whether it takes the job's key",
-        warns="it does not answer yet",
+        warns="it does not answer yet, or nobody could be asked",
         fails="it shows another host key, or refuses the job's: same key material, same user",
         code=ExitCode.NOT_READY,
         roles=(LAUNCHER,),
@@ -208,7 +224,7 @@ def examine(seen: Checkup) -> Diagnosis:
     found = [
         (topic.name, finding)
         for topic in TOPICS
-        if seen.role in topic.roles
+        if topic.applies(seen)
         for finding in topic.judge(seen)
     ]
     return Diagnosis(role=seen.role, findings=found)
