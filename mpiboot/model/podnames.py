@@ -55,15 +55,17 @@ def published(service: str, what: str) -> str:
 
 
 def listed(labels: Iterable[str], service: str, own: str) -> Listed:
-    """List pods by their names; this one by its hostname alone, for its record may be late.
+    """List pods by their names; this one needs none, for its record may be late or never come.
 
     Args:
-        labels: the pods' hostnames, in order.
+        labels: the pods' labels, in order.
         service: the headless Service, with its namespace where that is another.
-        own: this pod's hostname.
+        own: this pod's label: its hostname, unless it is on its node's network.
     """
+    mine = own.lower()
     return Listed(
         hosts=tuple(
-            Host(name=label if label == own.lower() else f"{label}.{service}") for label in labels
+            Host(name=label, here=True) if label == mine else Host(name=f"{label}.{service}")
+            for label in labels
         )
     )

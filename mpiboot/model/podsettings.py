@@ -32,7 +32,7 @@ class PodSettings(JobSettings):
         "text",
         "auto",
         "what mpirun's hostfile calls the workers: name, address, or auto: by name up to 64 workers,"
-        " for mpirun looks each up several times, and by address where names differ only behind the"
+        " for Open MPI 4 looks each up four times, and by address where names differ only behind the"
         " first dot",
         roles=LAUNCHING,
         choices=("auto", "name", "address"),

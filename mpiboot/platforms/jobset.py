@@ -39,6 +39,11 @@ class _Place:
     pod: int
 
     @property
+    def label(self) -> str:
+        """The pod's name in the set, which the hostname is not on its node's network."""
+        return f"{self.name}-{self.replicated}-{self.job}-{self.pod}"
+
+    @property
     def first(self) -> bool:
         return self.job == self.pod == 0
 
@@ -90,7 +95,7 @@ def source(around: Surroundings) -> Source | None:
     labels = (
         f"{place.name}-{base}-{job}-{pod}" for job in range(jobs) for pod in range(count // jobs)
     )
-    return podnames.listed(labels, _service(around, place), around.hostname)
+    return podnames.listed(labels, _service(around, place), place.label)
 
 
 def suggest(around: Surroundings) -> Mapping[str, Suggestion]:

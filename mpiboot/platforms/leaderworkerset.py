@@ -7,11 +7,11 @@ GROUP.SERVICE.NAMESPACE. Before v0.6 there is no LWS_WORKER_INDEX; the hostname 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mpiboot.errors import ConfigError
 from mpiboot.model import podnames
-from mpiboot.model.hosts import Listed, Source, is_address
+from mpiboot.model.hosts import Source, is_address
 from mpiboot.model.settings import Settings
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
@@ -57,12 +57,14 @@ def source(around: Surroundings) -> Source | None:
     size = settings.workers or podnames.number(text)
     if not size:
         raise ConfigError(f"{SIZE} is {text!r}, not a number", hint="say it with --workers N")
-    return _listed(group, service, size, around.hostname)
+    labels = [group, *(f"{group}-{index}" for index in range(1, size))]
+    return podnames.listed(labels, service, _own(around, labels))
 
 
-def _listed(group: str, service: str, size: int, own: str) -> Listed:
-    workers = (f"{group}-{index}" for index in range(1, size))
-    return podnames.listed([group, *workers], service, own)
+def _own(around: Surroundings, labels: Sequence[str]) -> str:
+    """Tell this pod's label: by its index, for on its node's network the hostname is the node's."""
+    index = podnames.number(around.env.get(INDEX, ""))
+    return labels[index] if index is not None and index < len(labels) else around.hostname
 
 
 def _leader(around: Surroundings) -> str:

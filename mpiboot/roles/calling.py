@@ -1,37 +1,45 @@
-"""Find out whether workers reach the launcher: mpirun's daemons must connect back to it."""
+"""Find out whether workers reach the launcher, and each other: daemons and ranks must connect."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Mapping
 
 from mpiboot.link import messages, server
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
+from mpiboot.log import logger
+from mpiboot.plan import neighbours
 from mpiboot.runtime.within import came, within
 
-_CONNECT_S = 2.0
+_CONNECT_S = 2.0  # a lost packet is sent again after 1 s
 _ANSWER_S = 3.0
+_PORTS = (32768, 60999)  # from which Linux gives them, unless told otherwise
 
 
 class Calls:
-    """Asks workers to connect to a port of ours, as random as mpirun's."""
+    """Asks workers to connect to a port as random as mpirun's and the ranks'."""
 
     def __init__(self) -> None:
-        self._answers: dict[str, str] = {}
+        self._asked: dict[str, int] = {}
+        self._answers: dict[str, Message] = {}
         self._all = asyncio.Event()
-        self._expected = 0
+        self._watching: asyncio.Task[None] | None = None
 
     def hear(self, host: str, message: Message) -> None:
         """Take a worker's answer."""
-        self._answers[host] = message.text("why")
-        if len(self._answers) >= self._expected:
+        port = self._asked.get(host)
+        if message.body.get("port", port) != port:
+            return  # to a question that nobody waits for any more
+        self._answers[host] = message
+        if self._answers.keys() >= self._asked.keys():
             self._all.set()
 
     async def unreachable(self, leases: Mapping[str, Lease]) -> dict[str, str]:
-        """Return the workers that could not connect, each with the reason in words."""
+        """Return the workers that could not connect to us, each with the reason in words."""
+        self.close()
         asked = {name: lease for name, lease in leases.items() if not lease.plain}
-        self._expected = len(asked)
         if not asked:
             return {}
 
@@ -41,24 +49,62 @@ class Calls:
         own_address = next(iter(asked.values())).own_address
         async with await asyncio.start_server(hang_up, host=own_address, port=0) as listening:
             port = listening.sockets[0].getsockname()[1]
-            for lease in asked.values():
-                body = {"address": own_address, "port": port}
-                lease.send(Message(kind=messages.CALL, body=body))
+            answers = await self._ask(asked, dict.fromkeys(asked, (own_address, port)))
+        return {name: one.text("why") for name, one in answers.items() if one.text("why")}
+
+    def watch(self, leases: Mapping[str, Lease]) -> None:
+        """Warn where workers do not reach each other; nobody waits for it."""
+        self._watching = asyncio.ensure_future(self._neighbours(dict(leases)))
+
+    def close(self) -> None:
+        """Ask no neighbours any more."""
+        if self._watching is not None:
+            self._watching.cancel()
+
+    async def _neighbours(self, leases: Mapping[str, Lease]) -> None:
+        addresses = {name: lease.peer[0] for name, lease in leases.items()}
+        asked = neighbours.ring(addresses)
+        silent = {name: "" for name in asked if not leases[name].plain}
+        for _ in range(2):  # a busy machine may have been late
+            where = {
+                name: (addresses[asked[name]], random.randint(*_PORTS))  # noqa: S311 - guards nothing
+                for name in silent
+            }
+            answers = await self._ask(leases, where)
+            silent = {
+                name: one.text("why") for name, one in answers.items() if one.body.get("silent")
+            }
+        text = neighbours.told(silent, asked)
+        if text:
+            logger.warning("%s", text)
+
+    async def _ask(
+        self, leases: Mapping[str, Lease], where: Mapping[str, tuple[str, int]]
+    ) -> dict[str, Message]:
+        """Ask workers to connect to an address and port each; return the answers in time."""
+        self._asked = {name: port for name, (_, port) in where.items()}
+        self._answers = {}
+        self._all.clear()
+        for name, (address, port) in where.items():
+            body = {"address": address, "port": port}
+            leases[name].send(Message(kind=messages.CALL, body=body))
+        if where:
             await came(self._all, _ANSWER_S)
-        return {name: why for name, why in self._answers.items() if why}
+        return self._answers
 
 
 async def answer(lease: server.Lease, message: Message) -> None:
-    """Try to connect to the launcher that asks for it, and tell how it went."""
+    """Try to connect where the launcher asks to, and tell how it went."""
     address, port = message.text("address"), message.body.get("port")
     if not isinstance(port, int) or not 0 < port < 65536:
         return
-    why = ""
+    why, silent = "", False
     try:
         _, writer = await within(_CONNECT_S, asyncio.open_connection(address, port))
         writer.close()
     except asyncio.TimeoutError:
-        why = f"no answer from {address} within {_CONNECT_S:g} s"
+        why, silent = f"no answer from {address}, port {port}, within {_CONNECT_S:g} s", True
     except OSError as fault:
         why = f"{address}: {fault.strerror or fault}"
-    lease.send(Message(kind=messages.CALL, body={"why": why}))
+    body = {"why": why, "silent": silent, "port": port}
+    lease.send(Message(kind=messages.CALL, body=body))

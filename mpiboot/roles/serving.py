@@ -20,7 +20,7 @@ from mpiboot.plan.layout import Place
 from mpiboot.plan.sshlog import Line
 from mpiboot.roles import describing
 from mpiboot.roles.agent import SOCKET, Agent
-from mpiboot.runtime import files, keys, openssh, privileges, sshd
+from mpiboot.runtime import files, keys, openssh, ports, privileges, sshd
 from mpiboot.runtime.keys import KeyMaterial
 from mpiboot.runtime.sshd import Sshd
 
@@ -108,7 +108,7 @@ class Service:
             on_line=self._said,
             on_down=self._went_down,
             on_again=self._came_back,
-            on_fail=self._gone,
+            on_fail=self._ended,
         )
         await self.sshd.check()
         self.sshd.start()
@@ -236,6 +236,11 @@ class Service:
         else:
             self._proven = True
             self._on_up()
+
+    def _ended(self, why: str) -> None:
+        port = default_port(self._settings)
+        holder = ports.holder(port)  # not ours, which has ended
+        self._gone(f"{why}; port {port} is held by {holder}" if holder else why)
 
     def _gone(self, why: str) -> None:
         self.failed = why

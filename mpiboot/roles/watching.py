@@ -130,8 +130,10 @@ class Watch:
         for name, lease in self._leases.items():
             self.follow(name, lease)
         stalling = asyncio.ensure_future(self._stalling.run(self._quiet_since, self._halting))
+        self._calls.watch(self._leases)
         await self._until_ended(child)
         stalling.cancel()
+        self._calls.close()
         self._agent.target = None
         code = child.ended.result()
         success = code == 0 and self._halting.order is None

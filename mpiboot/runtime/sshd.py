@@ -165,8 +165,8 @@ class Sshd:
             if not line:
                 return
             text = line.decode(errors="replace").strip()
-            if text.startswith(("error:", "fatal:", "Cannot")):
-                self._last_error = text
+            if text.startswith(("error:", "fatal:", "Bind to port")):
+                self._last_error = text.rstrip(".")
             self._on_line(text)
 
     async def _watch(self, child: Child) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import shutil
 import tempfile
@@ -22,6 +23,13 @@ def mounts(stack: str) -> tuple[str, ...]:
         return ()
     version = PYTHONS[STACKS[stack].debian]
     return ("-v", f"{_compiled(version, stack)}:{_place(version)}:ro")
+
+
+def override(path: Path, stack: str, *services: str) -> tuple[str, str]:
+    """Write an override file that does so in a compose project; return options that name it."""
+    volumes = list(mounts(stack)[1::2])
+    path.write_text(json.dumps({"services": {name: {"volumes": volumes} for name in services}}))
+    return ("-f", str(path))
 
 
 def _place(version: str) -> str:

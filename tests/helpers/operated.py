@@ -46,7 +46,7 @@ class Operated:
     mount: str = "/root/.ssh"
     uid: int | None = None
     fs_group: int | None = None
-    _zone: dict[str, tuple[list[str], float]] = field(default_factory=dict)
+    _zone: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.directory.chmod(0o755)
@@ -81,10 +81,8 @@ class Operated:
     def publish(self, name: str, after_s: float = 0.0) -> None:
         """Let cluster DNS know a pod, now or some time from now."""
         at = time.monotonic() + after_s
-        self._zone[self.job.record(name)] = ([self.address(name)], at)
-        new = self._dns / "zone.new"
-        new.write_text(dns.zone_text(self._zone))
-        new.rename(self._dns / "zone.json")
+        self._zone[self.job.record(name)] = {self.address(name): at}
+        dns.write(self._dns / "zone.json", self._zone)
 
     def workers(self, *options: str) -> None:
         """Start the workers; their role is the operator's word."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.agents import Agents
+from tests.helpers.agents import PYTHON, Agents, program
 
 QUICK = ("--mca", "odls_base_sigkill_timeout", "0")
 
@@ -95,6 +95,24 @@ def test_what_a_launchers_hook_sets_travels_by_the_usual_rules(
     assert launcher.wait(60) == 0
     assert launcher.out == b"ab\n"
     agents.assert_global()
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_net_04_a_mesh_is_told_to_quit(agents: Agents, hooks: Hooks, *, asked: bool) -> None:
+    """A hook tells the proxy once that the job is over; without one, nobody does."""
+    proxy = agents.start("proxy", program("quitting.py", "15020"))
+    proxy.until_logged("listening")
+    address = f"http://{proxy.pod.address}:15020/quitquitquit"
+    call = (
+        f"import urllib.request as r; r.urlopen(r.Request({address!r}, method='POST'), timeout=5)"
+    )
+    if asked:
+        hooks.add("post-stop", "quit", f"#!{PYTHON}\n{call}\n")
+    agents.worker("w1")
+    launcher = agents.launcher("true", hosts="w1:1", options=hooks.option)
+    assert launcher.wait(30) == 0, launcher.log
+    agents.assert_global(stay=[proxy])
+    assert proxy.out.decode().split() == ["/quitquitquit"] * asked
 
 
 def test_a_hook_that_fails_before_the_start_of_a_worker(agents: Agents, hooks: Hooks) -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,25 @@ def test_boot_11_the_way_back_is_blocked(agents: Agents, mpi: Mpi) -> None:
     last = launcher.log.splitlines()[-1]
     assert "w1, w2" in last
     assert re.search(r"w[12] cannot connect to this container \(no answer from 10\.", last)
+    agents.assert_global()
+
+
+def test_net_03_only_the_port_of_ssh(agents: Agents) -> None:
+    """Ranks that cannot reach each other hang in silence: the pair is named, with what to allow."""
+    if shutil.which("iptables") is None:
+        pytest.skip("no iptables on this machine: apt-get install iptables")
+    rules = (
+        "iptables -A INPUT -i lo -j ACCEPT; "
+        "iptables -A INPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT; "
+        "iptables -A INPUT -p tcp --dport 22 -j ACCEPT; "
+        "iptables -A INPUT -j DROP; "
+    )
+    agents.workers(2, agent=("sh", "-c", f'{rules} exec "$@"', "sh", *MPIBOOT))
+    launcher = launch(agents, OPENMPI4, *program("ring.py"))
+    launcher.until_logged("w1 does not reach w2, while the port of ssh is open: no answer from 10.")
+    launcher.pod.send(signal.SIGTERM)
+    assert launcher.wait() == 143
+    assert launcher.log.count("does not reach") == 1
     agents.assert_global()
 
 

@@ -343,3 +343,30 @@ def test_key_that_is_encrypted(agents: Agents, tmp_path: Path, kind: str) -> Non
     said = refused(agents, "worker", env=env)
     assert str(key) in said
     assert re.search("password|passphrase|encrypted", said)
+
+
+def beside_another_sshd(directory: Path) -> tuple[str, ...]:
+    """Start an agent where a stock sshd with a key of its own has port 22 already."""
+    key = make_key(directory / "other")
+    listens = "until grep -q :0016 /proc/net/tcp; do sleep 0.02; done"
+    script = f'mkdir -p /run/sshd; /usr/sbin/sshd -h {key} -o UsePAM=no; {listens}; exec "$@"'
+    return ("sh", "-c", script, "sh", *MPIBOOT)
+
+
+def test_ssh_16_another_port_beside_another_sshd(agents: Agents, tmp_path: Path) -> None:
+    """On a port that both roles are told, the job runs on our sshd, whoever has port 22."""
+    port = ("--ssh-port", "2222")
+    agents.worker("w1", *port, agent=beside_another_sshd(tmp_path))
+    launcher = agents.launcher(*RING, hosts="w1:1", options=port)
+    assert launcher.wait() == 0, launcher.log
+    assert launcher.out == b"OK 0/1 w1\n"
+
+
+def test_ssh_16_a_port_that_is_taken(agents: Agents, tmp_path: Path) -> None:
+    """Left on port 22 the worker ends at once, and names the port and who holds it."""
+    worker = agents.worker("w1", agent=beside_another_sshd(tmp_path))
+    assert worker.wait(10) == CONFIGURATION
+    last = worker.log.splitlines()[-1]
+    assert re.search(
+        r"port 22 on \S+ failed: Address already in use; port 22 is held by sshd", last
+    )

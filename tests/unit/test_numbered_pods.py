@@ -48,6 +48,13 @@ def names(around: Surroundings) -> list[str]:
     return [host.name for host in found.hosts]
 
 
+def here(around: Surroundings) -> list[str]:
+    """Name the hosts that are this very pod, whatever DNS says."""
+    found = platforms.find_source(around)
+    assert isinstance(found, Listed)
+    return [host.name for host in found.hosts if host.here]
+
+
 def role(around: Surroundings) -> str:
     return platforms.identify(around).role
 
@@ -195,7 +202,8 @@ def test_jobset_on_the_nodes_network() -> None:
     }  # fmt: skip
     around = pod("gke-node-a1", env=env, workers=2)
     assert role(around) == "worker"
-    assert names(around) == ["js-w-0-0.js", "js-w-0-1.js"]
+    assert names(around) == ["js-w-0-0.js", "js-w-0-1"]
+    assert here(around) == ["js-w-0-1"]
 
 
 def test_jobset_that_tells_nothing() -> None:
@@ -244,7 +252,33 @@ def test_leaderworkerset_that_cannot_be_read(env: dict[str, str], told: str) -> 
         names(grouped(0, **env))
 
 
+def test_leaderworkerset_on_the_nodes_network() -> None:
+    """The hostname is the node's: the index tells which of them this pod is."""
+    told = {"LWS_LEADER_ADDRESS": "lws.lws.ml", "LWS_GROUP_SIZE": "2", "LWS_WORKER_INDEX": "0"}
+    around = pod("gke-node-a1", env=told)
+    assert (names(around), here(around)) == (["lws", "lws-1.lws.ml"], ["lws"])
+
+
 # --- all of them
+
+
+@pytest.mark.parametrize(
+    ("around", "own"),
+    [
+        (pod("train-0", service="train", workers=2), ["train-0"]),
+        (pod("Train-1", service="train", workers=2), ["train-1"]),
+        (pod("other-0", service="train", workers=2, pods="train"), []),
+        (indexed(0, service="pi-svc", workers=2), ["pi-0"]),
+        (member("workers", 0, 0, workers=2), ["js-workers-0-0"]),
+        (member("launcher", 0, 0, pods="workers", workers=2), []),
+        (grouped(0), ["lws-1"]),
+        (grouped(0, LWS_WORKER_INDEX=""), ["lws-1"]),
+        (grouped(2), ["lws-1-2"]),
+    ],
+)
+def test_this_pod_needs_no_record(around: Surroundings, own: list[str]) -> None:
+    """The platform tells which host is here, so that no name has to resolve for it."""
+    assert here(around) == own
 
 
 @pytest.mark.parametrize(
