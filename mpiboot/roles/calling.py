@@ -15,7 +15,7 @@ from mpiboot.runtime.within import came, within
 
 _CONNECT_S = 2.0  # a lost packet is sent again after 1 s
 _ANSWER_S = 3.0
-_PORTS = (32768, 60999)  # from which Linux gives them, unless told otherwise
+_PORTS = (61000, 65535)  # above those that Linux gives: no rank's own listener is disturbed
 
 
 class Calls:
