@@ -171,6 +171,15 @@ class JobSettings:
         "start each rank through a small program that reports its end and keeps its lines whole",
         roles=LAUNCHING,
     )
+    port_check: str = setting(
+        "text",
+        "fail",
+        "when workers do not reach each other at random ports, as ranks must: fail, warn, or off;"
+        " fail only warns where all have RDMA devices, or MPI is given a range of ports",
+        roles=LAUNCHING,
+        choices=("fail", "warn", "off"),
+        metavar="WHAT",
+    )
     start_timeout_s: float = setting(
         "seconds",
         120.0,

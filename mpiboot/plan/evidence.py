@@ -33,6 +33,7 @@ class Cause(str, enum.Enum):
     PREEMPTED = "preempted"
     PAUSED = "paused"
     STALLED = "stalled"
+    CUT_OFF = "cut off"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from mpiboot.plan import (
     access,
     agreement,
     discovery,
+    neighbours,
     networks,
     parties,
     passenv,
@@ -84,6 +85,7 @@ def prepare(
         wrapper=wrapper,
         pipe_stdout=dialect.SPOILS_STDOUT,
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
+        port_check=scene.port_check(request, command),
     )
 
 
@@ -133,6 +135,13 @@ class _Scene:
             self.settings, self.dialect, self.ground, hosts=self.hosts, layout=self.layout,
             choice=self.choice, rdma=self.rdma,
         )  # fmt: skip
+
+    def port_check(self, request: Request, command: Sequence[str]) -> str:
+        """Decide what comes of workers that do not reach each other."""
+        given = (*request.environ, *(one.name for one in request.exports), *request.mpirun_args)
+        params = (*request.mca, *request.site_params, *command)  # it may have an mpirun of its own
+        rdma = all(one is not None and one.rdma is True for one in self.facts)
+        return neighbours.policy(self.settings.port_check, (*given, *params), rdma=rdma)
 
     def kept(self) -> list[Decision]:
         """Find the variables that stay here, with the rule that keeps each."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mpiboot.mpi.protocol import Variable, Words
-from mpiboot.plan import passenv
+from mpiboot.plan import neighbours, passenv
 from mpiboot.plan.wrapping import Wrapper
 
 
@@ -38,6 +38,7 @@ class LaunchPlan:
         own: whether the job's command starts mpirun itself.
         pipe_stdout: whether mpirun gets a stdout of its own.
         ignore_sigpipe: whether mpirun dies where it should not, unless it ignores this signal.
+        port_check: what comes of workers that do not reach each other.
     """
 
     program: str
@@ -52,6 +53,7 @@ class LaunchPlan:
     own: bool = False
     pipe_stdout: bool = False
     ignore_sigpipe: bool = False
+    port_check: str = neighbours.WARN
 
     @property
     def argv(self) -> list[str]:

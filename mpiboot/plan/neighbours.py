@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+
+FAIL, WARN, OFF = "fail", "warn", "off"
+# Parameters by which each MPI, UCX and libfabric keep to some ports: a firewall may allow just those.
+_FIXED = re.compile(
+    r"port_?(?:min|low|range)|dynamic_ipv[46]_ports|static_ipv[46]_ports", re.IGNORECASE
+)
+
+
+def policy(wanted: str, names: Iterable[str], *, rdma: bool) -> str:
+    """Decide what silence among workers leads to: FAIL, WARN or OFF.
+
+    Args:
+        wanted: the setting.
+        names: of all parameters and variables that MPI is given.
+        rdma: whether all workers have devices for it: ranks need no TCP then.
+    """
+    if wanted == FAIL and (rdma or any(_FIXED.search(name) for name in names)):
+        return WARN
+    return wanted
 
 
 def ring(addresses: Mapping[str, str]) -> dict[str, str]:
@@ -36,5 +56,6 @@ def told(silent: Mapping[str, str], asked: Mapping[str, str]) -> str:
     return (
         f"{first} does not reach {asked[first]}, while the port of ssh is open: {silent[first]}{more}."
         " Ranks connect to each other at random ports and hang where a firewall or a network policy"
-        " forbids it: allow all TCP ports among workers, or fix MPI's to a range that is allowed"
+        " forbids it: allow all TCP ports among workers, or fix MPI's to a range that is allowed;"
+        " --port-check warn lets ranks that need none of this run"
     )

@@ -109,6 +109,9 @@ def _halted(base: Outcome, halt: Halt, warned_s: float | None) -> Outcome:
             failures = (Failure(message=halt.detail), *base.failures)
             code = int(ExitCode.STALLED)
             return replace(base, code=code, message=halt.detail, failures=failures)
+        case Cause.CUT_OFF:
+            base = replace(base, failures=(Failure(message=halt.detail), *base.failures))
+            return _infrastructure(base, ExitCode.LAUNCH_FAILED, halt.detail)
         case Cause.PAUSED:
             message = f"the job was paused{after}"
         case _:

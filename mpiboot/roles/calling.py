@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from mpiboot.link import messages, server
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
-from mpiboot.log import logger
 from mpiboot.plan import neighbours
 from mpiboot.runtime.within import came, within
 
@@ -52,16 +51,18 @@ class Calls:
             answers = await self._ask(asked, dict.fromkeys(asked, (own_address, port)))
         return {name: one.text("why") for name, one in answers.items() if one.text("why")}
 
-    def watch(self, leases: Mapping[str, Lease]) -> None:
-        """Warn where workers do not reach each other; nobody waits for it."""
-        self._watching = asyncio.ensure_future(self._neighbours(dict(leases)))
+    def watch(self, leases: Mapping[str, Lease], cut_off: Callable[[str], None]) -> None:
+        """Tell in words of workers that do not reach each other; nobody waits for it."""
+        self._watching = asyncio.ensure_future(self._neighbours(dict(leases), cut_off))
 
     def close(self) -> None:
         """Ask no neighbours any more."""
         if self._watching is not None:
             self._watching.cancel()
 
-    async def _neighbours(self, leases: Mapping[str, Lease]) -> None:
+    async def _neighbours(
+        self, leases: Mapping[str, Lease], cut_off: Callable[[str], None]
+    ) -> None:
         addresses = {name: lease.peer[0] for name, lease in leases.items()}
         asked = neighbours.ring(addresses)
         silent = {name: "" for name in asked if not leases[name].plain}
@@ -76,7 +77,7 @@ class Calls:
             }
         text = neighbours.told(silent, asked)
         if text:
-            logger.warning("%s", text)
+            cut_off(text)
 
     async def _ask(
         self, leases: Mapping[str, Lease], where: Mapping[str, tuple[str, int]]

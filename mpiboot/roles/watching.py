@@ -14,7 +14,7 @@ from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.fields import whole
-from mpiboot.plan import daemons, ranks
+from mpiboot.plan import daemons, neighbours, ranks
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.launchplan import LaunchPlan
@@ -115,6 +115,13 @@ class Watch:
             if self.book.hear(host, message.body, self._loop.time(), wall, clock):
                 self._news.set()
 
+    def _cut_off(self, text: str) -> None:
+        """End a job whose workers do not reach each other, or say so."""
+        if self._plan.port_check == neighbours.FAIL:
+            self._halting.give(Halt(cause=Cause.CUT_OFF, detail=text))
+        else:
+            logger.warning("%s", text)
+
     def _daemon_died(self, host: str) -> None:
         """Count a host as lost where nobody looks after the ranks: mpirun may wait for ever."""
         if self._agent.target is not None and host not in self._lost:
@@ -130,7 +137,8 @@ class Watch:
         for name, lease in self._leases.items():
             self.follow(name, lease)
         stalling = asyncio.ensure_future(self._stalling.run(self._quiet_since, self._halting))
-        self._calls.watch(self._leases)
+        if self._plan.port_check != neighbours.OFF:
+            self._calls.watch(self._leases, self._cut_off)
         await self._until_ended(child)
         stalling.cancel()
         self._calls.close()
@@ -240,7 +248,7 @@ class Watch:
         final = order.cause in (Cause.SIGNAL, Cause.DEADLINE)
         ladder = self._agent.ladder if final else None
         self._warning = Forewarning(self._agent, self._leases, self._tell_here, child)
-        if order.cause is not Cause.STALLED:  # ranks that hang save nothing
+        if order.cause not in (Cause.STALLED, Cause.CUT_OFF):  # ranks that hang save nothing
             self._warned_s = await self._warning.give(lambda: self.book.all_ended, ladder)
         if self._warned_s is not None:  # an mpirun that is ending by itself may crash of a signal
             await asyncio.wait({child.ended}, timeout=_OWN_END_S)

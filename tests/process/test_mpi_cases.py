@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -137,7 +138,8 @@ def test_boot_11_the_way_back_is_blocked(agents: Agents, mpi: Mpi) -> None:
     agents.assert_global()
 
 
-def test_net_03_only_the_port_of_ssh(agents: Agents) -> None:
+@pytest.mark.parametrize("what", ["fail", "warn"])
+def test_net_03_only_the_port_of_ssh(agents: Agents, what: str) -> None:
     """Ranks that cannot reach each other hang in silence: the pair is named, with what to allow."""
     if shutil.which("iptables") is None:
         pytest.skip("no iptables on this machine: apt-get install iptables")
@@ -148,11 +150,15 @@ def test_net_03_only_the_port_of_ssh(agents: Agents) -> None:
         "iptables -A INPUT -j DROP; "
     )
     agents.workers(2, agent=("sh", "-c", f'{rules} exec "$@"', "sh", *MPIBOOT))
-    launcher = launch(agents, OPENMPI4, *program("ring.py"))
-    launcher.until_logged("w1 does not reach w2, while the port of ssh is open: no answer from 10.")
-    launcher.pod.send(signal.SIGTERM)
-    assert launcher.wait() == 143
-    assert launcher.log.count("does not reach") == 1
+    begun = time.monotonic()
+    launcher = launch(agents, OPENMPI4, *program("ring.py"), env={"MPIBOOT_PORT_CHECK": what})
+    said = "w1 does not reach w2, while the port of ssh is open: no answer from 10."
+    launcher.until_logged(said)
+    if what == "warn":
+        launcher.pod.send(signal.SIGTERM)
+    assert launcher.wait() == (242 if what == "fail" else 143)
+    assert time.monotonic() - begun < 30
+    assert (f"error: exit 242: {said}" in launcher.log) is (what == "fail")
     agents.assert_global()
 
 

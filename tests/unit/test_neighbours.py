@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mpiboot.plan.neighbours import ring, told
+import pytest
+
+from mpiboot.plan.neighbours import policy, ring, told
 
 
 def test_each_asks_the_next() -> None:
@@ -21,3 +23,21 @@ def test_what_silence_means() -> None:
     assert "within 2 s, and 1 more." in text
     assert "allow all TCP ports" in text
     assert told({}, asked) == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["btl_tcp_port_min_v4=46000", "OMPI_MCA_btl_tcp_port_range_v4", "oob_tcp_dynamic_ipv4_ports",
+     "I_MPI_PORT_RANGE", "MPIR_CVAR_CH3_PORT_RANGE", "FI_TCP_PORT_LOW_RANGE", "UCX_TCP_PORT_RANGE"],
+)  # fmt: skip
+def test_ranges_that_a_firewall_may_allow(name: str) -> None:
+    """Who gives MPI a range of ports, or has RDMA, is only warned; and who says so oneself."""
+    assert policy("fail", ["PATH", name], rdma=False) == "warn"
+    assert policy("off", [name], rdma=False) == "off"
+
+
+def test_silence_is_a_failure_by_default() -> None:
+    """Ranks would hang, as far as anybody can tell."""
+    assert policy("fail", ["PATH", "SSH_PORT", "NCCL_SOCKET_IFNAME"], rdma=False) == "fail"
+    assert policy("fail", [], rdma=True) == "warn"
+    assert policy("warn", [], rdma=False) == "warn"
