@@ -15,7 +15,7 @@ FROM system AS venv
 COPY *.whl /wheels/
 ARG PIP_NO_INDEX
 RUN python3.11 -m venv /opt/mpiboot \
- && /opt/mpiboot/bin/pip install -q --no-cache-dir --find-links /wheels mpiboot \
+ && /opt/mpiboot/bin/pip install -q --no-cache-dir --find-links /wheels /wheels/mpiboot-*.whl \
  && /opt/mpiboot/bin/pip uninstall -q -y setuptools pip
 
 FROM system

@@ -28,14 +28,14 @@ RUN export DEBIAN_FRONTEND=noninteractive \
 ENV PATH=/opt/mpiboot/shims:/opt/amazon/openmpi/bin:/opt/amazon/efa/bin:$PATH
 ENV LD_LIBRARY_PATH=/opt/amazon/openmpi/lib:/opt/amazon/openmpi/lib64:/opt/amazon/efa/lib:/opt/amazon/efa/lib64
 
-FROM system AS venv
+FROM ${BASE} AS venv
 RUN export DEBIAN_FRONTEND=noninteractive \
  && apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends ca-certificates python3-venv
 COPY *.whl /wheels/
 ARG PIP_NO_INDEX
 RUN python3 -m venv /opt/mpiboot \
- && /opt/mpiboot/bin/pip install -q --no-cache-dir --find-links /wheels mpiboot \
+ && /opt/mpiboot/bin/pip install -q --no-cache-dir --find-links /wheels /wheels/mpiboot-*.whl \
  && /opt/mpiboot/bin/pip uninstall -q -y setuptools pip
 
 FROM system

@@ -16,14 +16,14 @@ RUN export DEBIAN_FRONTEND=noninteractive \
       ibverbs-providers libibverbs1 openmpi-bin openssh-client openssh-server python3 ${NCCL} \
  && rm -rf /etc/ssh/ssh_host_* /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
 
-FROM system AS venv
+FROM ${BASE} AS venv
 RUN export DEBIAN_FRONTEND=noninteractive \
  && apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends ca-certificates python3-venv
 COPY *.whl /wheels/
 ARG PIP_NO_INDEX
 RUN python3 -m venv /opt/mpiboot \
- && /opt/mpiboot/bin/pip install -q --no-cache-dir --find-links /wheels mpiboot \
+ && /opt/mpiboot/bin/pip install -q --no-cache-dir --find-links /wheels /wheels/mpiboot-*.whl \
  && /opt/mpiboot/bin/pip uninstall -q -y setuptools pip
 
 FROM system

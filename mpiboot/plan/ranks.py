@@ -10,6 +10,7 @@ from mpiboot.plan import lastwords
 from mpiboot.plan.clocks import Clock
 
 _MOST_BYTES = 1 << 60
+_MOST_RANKS = 1 << 20  # where a launcher of the user's own says how many there are
 _WHYS = ("not found", "not executable", "no directory", "other mpi")
 
 
@@ -59,7 +60,7 @@ class Ranks:
     """All reports of a job so far.
 
     Attributes:
-        np: how many ranks were to start; 0: nobody reports.
+        np: how many ranks were to start; 0: nobody reports, or not known.
         started: host of each rank that has started.
         ends: of those that have ended, first one first.
     """
@@ -90,15 +91,30 @@ def first_causes(ranks: Ranks, survived: int) -> Ranks:
     return replace(ranks, ends=tuple(ends))
 
 
+def that_tell(ranks: Ranks, code: int) -> Ranks:
+    """Keep the ends that a launcher of the user's own has taken for its code.
+
+    A script may have gone past a launch that failed, and a flag may allow ranks to fail.
+
+    Args:
+        ranks: the reports.
+        code: of the launcher, as its ranks would have ended.
+    """
+    return replace(ranks, ends=tuple(end for end in ranks.ends if end.status == code))
+
+
 class Book:
     """Keeps the reports; what another machine says is checked and bounded.
 
     Args:
-        np: ranks that were to start; 0: nobody will report.
+        np: ranks that were to start; 0: nobody will report, or not known.
+        own: whether launchers of the user's own start them, so that there may be several launches,
+            one after the other, of as many ranks as the user likes.
     """
 
-    def __init__(self, np: int) -> None:
+    def __init__(self, np: int, *, own: bool = False) -> None:
         self.np = np
+        self._own = own
         self._started: dict[int, str] = {}
         self._ends: dict[int, End] = {}
         self.changed_at = 0.0
@@ -115,10 +131,12 @@ class Book:
             wall: seconds since the epoch.
             clock: of that machine.
         """
-        rank = whole(body, "rank", self.np - 1)
+        rank = whole(body, "rank", (_MOST_RANKS if self._own else self.np) - 1)
         if rank is None:
             return False
         if body.get("event") == "started":
+            if self._own and rank in self._started:
+                self._started, self._ends = {}, {}  # another launch
             self._started.setdefault(rank, host)
         elif body.get("event") == "ended" and rank not in self._ends:
             self._started.setdefault(rank, host)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from mpiboot.model import shims
 from mpiboot.model.shims import File, Kind, Program, Shim
+from mpiboot.plan import signs
 
 SSHD = "sshd"
 LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "horovodrun")
@@ -21,18 +22,6 @@ OWN_PLACE = (
     "/opt/mpiboot/shims"  # what we recommend where no directory of administrators comes first
 )
 
-# Without one of these no platform that we know says that this container takes part in a job.
-SIGNS = (
-    "MPIBOOT_ROLE", "MPIBOOT_HOSTS", "MPIBOOT_HOSTFILE", "MPIBOOT_CONFIG", "K_MPI_JOB_ROLE",
-    "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile", "I_MPI_HYDRA_HOST_FILE",
-    "HYDRA_HOST_FILE", "JOBSET_NAME", "JOB_COMPLETION_INDEX", "LWS_LEADER_ADDRESS", "VC_TASK_INDEX",
-    "VK_TASK_INDEX", "AWS_BATCH_JOB_NODE_INDEX", "SM_CURRENT_HOST", "SKYPILOT_NODE_RANK",
-    "DSTACK_NODE_RANK", "AZ_BATCH_NODE_LIST", "AZ_BATCH_HOST_LIST",
-)  # fmt: skip
-SIGN_FILES = (
-    "/etc/mpiboot/config.yaml", "/etc/mpi/hostfile", "/etc/volcano",
-    "/opt/ml/input/config/resourceconfig.json",
-)  # fmt: skip
 # In a rank, or in a session of the job, a call is the job's own business.
 WITHIN = (
     "SSH_CONNECTION", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID",
@@ -202,8 +191,8 @@ def shim_text(name: str, real: str, argv0: str, entry: str, *, runner: str) -> s
         called = f"-a {shlex.quote(argv0)} {called}"
     other = "launcher" if name == SSHD else "worker"
     questions = _QUESTIONS[SSHD if name == SSHD else ""]
-    signs = "".join(f"${{{sign}-}}" for sign in SIGNS)
-    files = "".join(f' || [ -e "{file}" ]' for file in SIGN_FILES)
+    told = "".join(f"${{{sign}-}}" for sign in signs.VARIABLES)
+    files = "".join(f' || [ -e "{file}" ]' for file in signs.FILES)
     lines = [
         f"#!{runner}",
         shims.mark(real),
@@ -213,7 +202,7 @@ def shim_text(name: str, real: str, argv0: str, entry: str, *, runner: str) -> s
         f'[ -z "{"".join(f"${{{one}-}}" for one in WITHIN)}" ] || real "$@"',
         f'case "${{{ROLES[0]}:-${{{ROLES[1]}-}}}}" in {other}) real "$@" ;; esac',
         f'case "${{1-}}" in {"|".join(questions)}) real "$@" ;; esac',
-        f'[ "{signs}" ]{files} || real "$@"',
+        f'[ "{told}" ]{files} || real "$@"',
         f'exec {shlex.join([entry, "shim", real, argv0])} "$@"',
     ]
     return "\n".join(lines) + "\n"

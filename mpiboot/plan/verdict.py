@@ -18,6 +18,9 @@ from mpiboot.plan.ranks import End, Ranks
 
 def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     """Decide how the job ended."""
+    if evidence.own:
+        code = dialect.exit_code(evidence.code, evidence.stderr)
+        evidence = replace(evidence, ranks=ranks.that_tell(evidence.ranks, code))
     heard = _heard(evidence)
     survived = dialect.survivor_code(heard)
     if survived is not None:

@@ -33,7 +33,9 @@ def identify(around: Surroundings) -> Identity | None:
     pods = around.settings.pods
     if pods and pods != base:
         return Identity(role="launcher", why=f"the workers are the pods of {pods}, not of {base}")
-    return Identity(role="worker" if index else "launcher", why=f"{INDEX} is {index}")
+    guessed = not (pods or around.settings.workers)
+    role = "worker" if index else "launcher"
+    return Identity(role=role, why=f"{INDEX} is {index}", guessed=guessed)
 
 
 def source(around: Surroundings) -> Source | None:

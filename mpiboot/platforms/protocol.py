@@ -35,10 +35,18 @@ class Surroundings:
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """The role of this container and what says so."""
+    """The role of this container and what says so.
+
+    Attributes:
+        role: launcher or worker.
+        why: what says so, in words.
+        guessed: whether pods of any other kind look the same, and no setting says that this is one
+            of a job of ours.
+    """
 
     role: str
     why: str
+    guessed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,8 @@ def identify(around: Surroundings) -> Identity | None:
         return None
     base, index = found
     why = f"the hostname is {base}-{index}, in Service {_own_service(around)}"
-    return Identity(role="worker" if index else "launcher", why=why)
+    guessed = not (pods or around.settings.workers)
+    return Identity(role="worker" if index else "launcher", why=why, guessed=guessed)
 
 
 def source(around: Surroundings) -> Source | None:

@@ -78,7 +78,8 @@ def run(call: Call, resolved: Resolved, env: Mapping[str, str], act: Act) -> int
 def decide(call: Call, resolved: Resolved, env: Mapping[str, str]) -> Turn:
     """Ask the platform for this container's role, and decide."""
     try:
-        role = platforms.identify(surroundings.seen(resolved.settings, env)).role
+        told = platforms.identify(surroundings.seen(resolved.settings, env))
+        role = "" if told.guessed else told.role
     except UsageError:  # nothing tells
         role = ""
     _, said = probe.run("live", resolved.settings.runtime_dir, env)

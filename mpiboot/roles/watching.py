@@ -88,7 +88,9 @@ class Watch:
         self._warning: Forewarning | None = None
         self._warned_s: float | None = None
         self.on_lost: Callable[[str, str], None] = lambda _name, _why: None
-        self.book = ranks.Book(arranged.np if plan.wrapper is not None and not plan.own else 0)
+        reporting = plan.wrapper is not None
+        np = arranged.np if reporting and not plan.own else 0
+        self.book = ranks.Book(np, own=reporting and plan.own)
         self._stalling = Stalling(
             agent.settings.stall_timeout_s, self.book, self._leases, self._tell_here
         )
@@ -192,6 +194,8 @@ class Watch:
     def _reports_are_due(self, evidence: Evidence) -> bool:
         """Tell whether a report that decides the verdict may still be on its way."""
         seen = evidence.ranks
+        if evidence.own:
+            return evidence.code != 0 and len(seen.started) > 0 and not seen.failures
         if not seen.np:
             return False
         if evidence.code == 0:

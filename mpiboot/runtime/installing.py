@@ -168,7 +168,7 @@ class Tree:
             ) from fault
 
     def write_record(self, path: str, record: Record) -> None:
-        """Write down what is laid, or is about to be."""
+        """Write down what is laid, or is about to be; a second install changes no file."""
         rows = [
             {
                 "name": one.name, "place": one.place, "real": one.real, "aside": one.aside,
@@ -179,7 +179,9 @@ class Tree:
         document = {"version": _VERSION, "directories": list(record.directories), "shims": rows}
         place = self.at(path)
         place.parent.mkdir(parents=True, exist_ok=True)
-        files.write(place, json.dumps(document, indent=1) + "\n", mode=0o644)
+        text = json.dumps(document, indent=1) + "\n"
+        if files.read_text(str(place)) != text:
+            files.write(place, text, mode=0o644)
 
 
 def _read(row: dict[str, object]) -> Shim:

@@ -37,6 +37,7 @@ class Operated:
         mount: where the Secret is mounted.
         uid: of the pods; None: root.
         fs_group: of the pods; None: none.
+        built: another image than the stack's, made of it; empty: that one.
     """
 
     box: Box
@@ -46,6 +47,7 @@ class Operated:
     mount: str = "/root/.ssh"
     uid: int | None = None
     fs_group: int | None = None
+    built: str = ""
     _zone: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -70,7 +72,7 @@ class Operated:
 
     @property
     def _image(self) -> str:
-        return image(self.stack, "-test")
+        return self.built or image(self.stack, "-test")
 
     def address(self, name: str) -> str:
         """Return a container's address on the network."""

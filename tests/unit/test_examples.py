@@ -138,6 +138,23 @@ def test_platforms_kill_later_than_we_do(path: Path) -> None:
     assert all(int(seconds) > own for seconds in given)
 
 
+OWN_PODS = [path for path in EXAMPLES.rglob("kube*/*.yaml") if "unchanged" not in path.name]
+
+
+@pytest.mark.parametrize("path", [*OWN_PODS, EXAMPLES / "volcano/job.yaml"], ids=named)
+def test_workers_have_what_the_index_recommends(path: Path) -> None:
+    """Readiness from a login that worked, and a /dev/shm beyond 64 MB wherever ranks run."""
+    every = [one for document in documents(path) for one in containers(document)]
+    ranks = [one for one in every if one.raw.get("name") in {"worker", "node"}]
+    assert ranks
+    for one in ranks:
+        assert "/dev/shm" in {mount["mountPath"] for mount in one.raw["volumeMounts"]}
+    workers = [one for one in ranks if one.words]
+    assert workers
+    for one in workers:
+        assert one.raw["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": 9650}
+
+
 @pytest.mark.parametrize("path", FILES, ids=named)
 def test_final_codes_are_below_128(path: Path) -> None:
     """A policy that ends a job on a code names codes of ours that mean: a retry will not help."""
@@ -175,3 +192,10 @@ def test_dockerfiles_need_no_network_at_run_time_and_name_their_bases() -> None:
         stages = {line.split()[3] for line in lines if re.match(r"FROM \S+ AS ", line)}
         assert all(base.startswith("${") or base in stages for base in froms), path
         assert 'ENTRYPOINT ["/usr/local/bin/mpiboot"]' in lines, path
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=named)
+def test_the_agent_comes_from_its_file(path: Path) -> None:
+    """Pip is given the wheel, and never a name that an index may have for something else."""
+    for words in re.findall(r"pip install (.*)", path.read_text()):
+        assert words.split()[-2:] == ["/wheels/mpiboot-*.whl", "\\"]

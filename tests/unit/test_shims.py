@@ -9,7 +9,7 @@ import pytest
 
 from mpiboot.model import options
 from mpiboot.model import shims as model
-from mpiboot.model.settings import Settings, specs
+from mpiboot.model.settings import Settings
 from mpiboot.model.shims import Kind, Program, Shim
 from mpiboot.plan import shims, standins
 from mpiboot.plan.ownrun import LAUNCHERS
@@ -150,16 +150,6 @@ def test_kinds() -> None:
     for other in ("", "\x7fELF", "#!/bin/sh\n", "#!/bin/sh\necho # mpiboot shim of /x\n"):
         assert model.kind_of(other) is Kind.OTHER
         assert model.real_of(other) == ""
-
-
-def test_signs_cover_the_settings_that_give_a_role() -> None:
-    """Whoever sets role or hosts is not passed by, and each sign of ours is a variable that exists."""
-    variables = {spec.name: spec.variable for spec in specs()}
-    for name in ("role", "hosts", "hostfile"):
-        assert variables[name] in shims.SIGNS
-    ours = [one for one in shims.SIGNS if one.startswith("MPIBOOT_")]
-    assert set(ours) <= {*variables.values(), options.CONFIG_VARIABLE}
-    assert options.DEFAULT_CONFIG in shims.SIGN_FILES
 
 
 def test_every_launcher_is_known_as_one() -> None:
