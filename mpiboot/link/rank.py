@@ -36,7 +36,7 @@ def main() -> NoReturn:
     env = environment()
     options = Options(sys.argv[1])
     rank, size = place(env)
-    link = env.pop(b"MPIBOOT_LINK", b"")
+    link = listening(env.pop(b"MPIBOOT_LINK", b""))
     report = Report(link, rank, size)
     pmi = env.get(b"PMI_FD", b"")
     said = Tail(link)
@@ -63,6 +63,17 @@ def main() -> NoReturn:
     said.close()
     report.stay()
     ending.end(code, number, pmi)
+
+
+def listening(link: bytes) -> bytes:
+    """Return where this container's agent listens.
+
+    A hydra that the user calls hands on its whole environment: the launcher's own agent is named there,
+    which listens in another container.
+    """
+    directory, name = os.path.split(link)
+    worker = os.path.join(os.path.dirname(directory), b"worker", name)
+    return worker if directory and not os.path.exists(link) and os.path.exists(worker) else link
 
 
 def place(env: dict[bytes, bytes]) -> tuple[int, int]:

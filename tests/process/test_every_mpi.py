@@ -286,6 +286,20 @@ def test_the_launcher_takes_part(agents: Agents, mpi: Mpi) -> None:
     assert sorted(launcher.out.decode().splitlines()) == ["OK 0/2 launcher", "OK 1/2 w1"]
 
 
+@pytest.mark.parametrize("here", [False, True], ids=["apart", "taking-part"])
+def test_a_rank_of_an_own_mpirun_is_named(agents: Agents, mpi: Mpi, *, here: bool) -> None:
+    """Its host and last words come from its own agent, on the launcher's host and elsewhere."""
+    failing = "launcher" if here else "w2"
+    job = f'test "$(hostname)" != {failing} || {{ echo boom-42 >&2; exit 7; }}'
+    hosts = "launcher:1,w1:1" if here else "w1:1,w2:1"
+    command = ("mpirun", "-np", "2", "sh", "-c", job)
+    launcher = run(agents, mpi, *command, workers=1 if here else 2, hosts=hosts, quick=False)
+    rank = f"rank {int(not here)} on {failing}"
+    assert launcher.wait(60) == 7, launcher.log
+    assert launcher.log.endswith(f"exit 7: {rank} ended with 7\n"), launcher.log
+    assert f"[{rank}] boom-42" in launcher.log
+
+
 def test_a_lost_worker_is_no_success(agents: Agents, mpi: Mpi) -> None:
     """Whatever mpirun makes of it, 241 and the worker's name; the other one is left clean."""
     _, second = agents.workers(2, "--retry-grace", "1", **mpi.pod)

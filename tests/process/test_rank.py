@@ -86,6 +86,15 @@ def agent() -> Iterator[FakeAgent]:
         yield one
 
 
+def test_the_agent_of_this_container_is_found() -> None:
+    """Where the variable is the launcher's, which a hydra has handed on, the worker's own is told."""
+    with tempfile.TemporaryDirectory() as directory:
+        (Path(directory) / "worker").mkdir()
+        with contextlib.closing(FakeAgent(f"{directory}/worker")) as agent:
+            run("true", env={"MPIBOOT_LINK": f"{directory}/launcher/link"})
+            assert [one["event"] for one in agent.heard()] == ["started", "ended"]
+
+
 @pytest.mark.parametrize("code", [0, 1, 78, 127, 255])
 def test_code_passes_through(code: int) -> None:
     """The program's exit code is the wrapper's."""
