@@ -175,7 +175,8 @@ class JobSettings:
         "text",
         "fail",
         "when workers do not reach each other at random ports, as ranks must: fail, warn, or off;"
-        " fail only warns where all have RDMA devices, or MPI is given a range of ports",
+        " fail only warns where all have RDMA devices, MPI is given a range of ports, or the job is"
+        " elastic",
         roles=LAUNCHING,
         choices=("fail", "warn", "off"),
         metavar="WHAT",

@@ -141,7 +141,9 @@ class _Scene:
         given = (*request.environ, *(one.name for one in request.exports), *request.mpirun_args)
         params = (*request.mca, *request.site_params, *command)  # it may have an mpirun of its own
         rdma = all(one is not None and one.rdma is True for one in self.facts)
-        return neighbours.policy(self.settings.port_check, (*given, *params), rdma=rdma)
+        return neighbours.policy(
+            self.settings.port_check, (*given, *params), rdma=rdma, elastic=self.settings.elastic
+        )
 
     def kept(self) -> list[Decision]:
         """Find the variables that stay here, with the rule that keeps each."""

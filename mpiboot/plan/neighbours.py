@@ -12,15 +12,16 @@ _FIXED = re.compile(
 )
 
 
-def policy(wanted: str, names: Iterable[str], *, rdma: bool) -> str:
+def policy(wanted: str, names: Iterable[str], *, rdma: bool, elastic: bool = False) -> str:
     """Decide what silence among workers leads to: FAIL, WARN or OFF.
 
     Args:
         wanted: the setting.
         names: of all parameters and variables that MPI is given.
         rdma: whether all workers have devices for it: ranks need no TCP then.
+        elastic: whether the job goes on without a worker.
     """
-    if wanted == FAIL and (rdma or any(_FIXED.search(name) for name in names)):
+    if wanted == FAIL and (rdma or elastic or any(_FIXED.search(name) for name in names)):
         return WARN
     return wanted
 

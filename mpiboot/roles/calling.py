@@ -66,6 +66,7 @@ class Calls:
         addresses = {name: lease.peer[0] for name, lease in leases.items()}
         asked = neighbours.ring(addresses)
         silent = {name: "" for name in asked if not leases[name].plain}
+        begun = asyncio.get_running_loop().time()
         for _ in range(2):  # a busy machine may have been late
             where = {
                 name: (addresses[asked[name]], random.randint(*_PORTS))  # noqa: S311 - guards nothing
@@ -73,7 +74,10 @@ class Calls:
             }
             answers = await self._ask(leases, where)
             silent = {
-                name: one.text("why") for name, one in answers.items() if one.body.get("silent")
+                name: one.text("why")
+                for name, one in answers.items()
+                # One that says nothing to us either is not cut off from others: its lease will tell.
+                if one.body.get("silent") and leases[asked[name]].heard_at > begun
             }
         text = neighbours.told(silent, asked)
         if text:

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
 import pytest
 
+from mpiboot.errors import ExitCode
+from mpiboot.link.messages import Message
+from mpiboot.model.outcome import Fault
+from mpiboot.mpi import mpich
+from mpiboot.plan import verdict
+from mpiboot.plan.evidence import Cause, Evidence, Halt
+from mpiboot.plan.layout import Layout
 from mpiboot.plan.neighbours import policy, ring, told
+from mpiboot.roles import calling
 
 
 def test_each_asks_the_next() -> None:
@@ -41,3 +53,54 @@ def test_silence_is_a_failure_by_default() -> None:
     assert policy("fail", ["PATH", "SSH_PORT", "NCCL_SOCKET_IFNAME"], rdma=False) == "fail"
     assert policy("fail", [], rdma=True) == "warn"
     assert policy("warn", [], rdma=False) == "warn"
+    assert policy("fail", [], rdma=False, elastic=True) == "warn"
+
+
+def test_the_verdict_on_workers_that_are_cut_off() -> None:
+    """242, for those who run the machines; what mpirun says when it is ended is no cause."""
+    halt = Halt(cause=Cause.CUT_OFF, detail="a does not reach b")
+    evidence = Evidence(code=143, halt=halt, stderr="", lost=(), leased=2, workers=2)
+    outcome = verdict.judge(evidence, mpich, Layout(places=(), np=2))
+    assert (outcome.code, outcome.fault) == (ExitCode.LAUNCH_FAILED, Fault.INFRASTRUCTURE)
+    assert outcome.message == outcome.failures[0].message == halt.detail
+
+
+@dataclass
+class FakeLease:
+    """A worker that reaches nobody; a dead one does not say so either."""
+
+    name: str
+    calls: calling.Calls
+    alive: bool
+    plain: bool = False
+    heard_at: float = 0.0
+    peer: tuple[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.peer = (self.name, 22)
+
+    def send(self, message: Message) -> None:
+        if self.alive:
+            self.heard_at = asyncio.get_running_loop().time() + 0.001
+            body = {"why": "no answer", "silent": True, "port": message.body["port"]}
+            self.calls.hear(self.name, Message(kind=message.kind, body=body))
+
+
+@pytest.mark.parametrize(
+    ("alive", "expected"),
+    [({"a", "b", "c"}, ["a does not reach b"]), ({"a", "c"}, ["c does not reach a"]), ({"a"}, [])],
+)
+def test_a_worker_that_is_gone_is_not_taken_for_cut_off(
+    monkeypatch: pytest.MonkeyPatch, alive: set[str], expected: list[str]
+) -> None:
+    """Only silence between two that both talk to the launcher is a matter of ports."""
+    monkeypatch.setattr(calling, "_ANSWER_S", 0.02)
+    calls = calling.Calls()
+    heard: list[str] = []
+
+    async def watch() -> None:
+        leases: dict[str, Any] = {n: FakeLease(n, calls, n in alive) for n in ("a", "b", "c")}
+        await calls._neighbours(leases, heard.append)
+
+    asyncio.run(watch())
+    assert [text.partition(",")[0] for text in heard] == expected
