@@ -169,13 +169,14 @@ def _merged(told: Sequence[Failure], seen: Ranks) -> list[Failure]:
 def _unheard(told: Sequence[Failure], seen: Ranks) -> list[Failure]:
     """Name ranks that mpirun saw fail and whose report never came, where all others were only killed.
 
-    Who was killed by KILL or TERM was most likely killed for them.
+    Who was killed by KILL or TERM was most likely killed for them. A worker that is silent has perhaps
+    not even told that they started.
     """
     killed = (signals.SIGKILL, signals.SIGTERM)
     if not seen.failures or any(end.signal not in killed or end.oom for end in seen.failures):
         return []
-    silent = set(seen.started) - {end.rank for end in seen.ends}
-    return [one for one in told if one.rank in silent and one.code and not _is_abort(one)]
+    heard = {None, *(end.rank for end in seen.ends)}
+    return [one for one in told if one.rank not in heard and one.code and not _is_abort(one)]
 
 
 def _completed(abort: Failure, seen: Ranks) -> Failure:

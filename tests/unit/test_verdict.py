@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -213,7 +214,10 @@ def test_an_abort_is_placed_where_its_rank_runs() -> None:
     assert outcome.message == "rank 1 on w2 called MPI_Abort(5)"
 
 
-def test_a_rank_whose_report_never_came_is_first_where_the_others_were_only_killed() -> None:
+@pytest.mark.parametrize("started", [{0: "my_w_1", 1: "w2"}, {0: "my_w_1"}, {}])
+def test_a_rank_whose_report_never_came_is_first_where_the_others_were_only_killed(
+    started: dict[int, str],
+) -> None:
     """Its worker's agent was stopped; mpirun has seen its code, and has killed the other one for it."""
     stderr = (
         "mpirun detected that one or more processes exited with non-zero status, thus causing\n"
@@ -221,7 +225,7 @@ def test_a_rank_whose_report_never_came_is_first_where_the_others_were_only_kill
         "  Process name: [[40297,1],1]\n  Exit code:    7\n"
     )
     killed = End(rank=0, host="my_w_1", signal=9)
-    ranks = Ranks(np=2, started={0: "my_w_1", 1: "w2"}, ends=(killed,))
+    ranks = Ranks(np=2, started=started, ends=(killed,))
     evidence = Evidence(code=7, halt=None, stderr=stderr, lost=(), leased=2, workers=2, ranks=ranks)
     outcome = verdict.judge(evidence, openmpi4, LAYOUT)
     assert (outcome.code, outcome.failures[0].rank) == (7, 1)
