@@ -42,7 +42,9 @@ def main() -> NoReturn:
         args, notes = list(rewritten.args), (*changes.notes, *rewritten.notes)
         env["PATH"] = without(env.get("PATH", os.defpath), document["bin"])
     say(notes, as_json=job.json_log)
-    become(document["programs"][name], args, env)
+    ignored = job.ignore_sigpipe and name not in (standins.SSH, HOROVODRUN)
+    restored = (signal.SIGXFSZ,) if ignored else (signal.SIGPIPE, signal.SIGXFSZ)
+    become(document["programs"][name], args, env, restored)
 
 
 def unpacked(environ: os._Environ[str]) -> dict[str, str]:
@@ -68,10 +70,12 @@ def say(notes: tuple[str, ...], *, as_json: bool) -> None:
         log.logger.info("%s", note)
 
 
-def become(real: dict[str, Any], args: list[str], env: dict[str, str]) -> NoReturn:
-    """Execute the real program, with the signals that Python took restored."""
-    for name in ("SIGPIPE", "SIGXFSZ"):
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
+def become(
+    real: dict[str, Any], args: list[str], env: dict[str, str], restored: tuple[signal.Signals, ...]
+) -> NoReturn:
+    """Execute the real program, with signals restored of those that Python ignores."""
+    for number in restored:
+        signal.signal(number, signal.SIG_DFL)
     try:
         os.execve(real["path"], [real["argv0"], *args], env)  # noqa: S606 - argv is a list
     except OSError as fault:

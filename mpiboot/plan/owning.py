@@ -120,5 +120,6 @@ def _job(
         dotted_names=layout.dotted_names,
         wrapper=wrapping.command(base.wrapper, ()),
         json_log=settings.log_format == "json",
+        ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
         discovery=discovery.path(settings, ground.directory) if settings.elastic else "",
     )

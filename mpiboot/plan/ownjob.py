@@ -59,6 +59,7 @@ class Job:
         discovery: path of the discovery script of an elastic job; empty for others.
         rsh_agent: program that reaches workers in place of ssh; empty: ssh.
         given: path of the file from which the hosts were taken; empty: they were not in one.
+        ignore_sigpipe: whether its mpirun dies where it should not, unless it ignores this signal.
     """
 
     dialect: str
@@ -77,6 +78,7 @@ class Job:
     discovery: str = ""
     rsh_agent: str = ""
     given: str = ""
+    ignore_sigpipe: bool = False
 
     @property
     def openmpi(self) -> bool:

@@ -36,7 +36,7 @@ def stand_in(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     real.chmod(0o755)
     job = Job(
         dialect="Open MPI 5", version="5.0.11", hostfile="/h", ssh_config="/c", np=1,
-        hosts=(("w1", 1),), json_log=getattr(request, "param", False),
+        hosts=(("w1", 1),), **getattr(request, "param", {}),
     )  # fmt: skip
     call = (sys.executable, "-I", "-S", str(STANDIN))
     directory = tmp_path / "a b"
@@ -88,7 +88,15 @@ def test_real_program_is_gone(stand_in: Path, tmp_path: Path) -> None:
     assert f"{tmp_path}/real/mpirun: No such file or directory" in done.stderr
 
 
-@pytest.mark.parametrize("stand_in", [False, True], indirect=True, ids=["text", "json"])
+@pytest.mark.parametrize("stand_in", [{"ignore_sigpipe": True}], indirect=True, ids=["ignored"])
+def test_a_launcher_that_dies_of_sigpipe(stand_in: Path) -> None:
+    """Intel's, when its own proxies end before it has told them to: there it is ignored."""
+    done = subprocess.run([stand_in], env={}, input="", capture_output=True, text=True, check=False)
+    masks = [int(mask, 16) for mask in json.loads(done.stdout)["signals"]]
+    assert [bool(mask & 1 << (signal.SIGPIPE - 1)) for mask in masks] == [False, True], masks
+
+
+@pytest.mark.parametrize("stand_in", [{}, {"json_log": True}], indirect=True, ids=["text", "json"])
 def test_log(stand_in: Path, request: pytest.FixtureRequest) -> None:
     """The log says what was changed, in the form that the agent's own has."""
     words = [str(stand_in), "-bind-to", "none", "x"]
