@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mpiboot.model.hosts import Source, parse_hostfile
+from mpiboot.model.hosts import Source
 from mpiboot.model.settings import Settings
 from mpiboot.platforms import operatorenv
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
@@ -39,11 +39,7 @@ def source(around: Surroundings) -> Source | None:
     Raises:
         ConfigError: it names no host, or a line of it cannot be read.
     """
-    path, _ = operatorenv.hostfile(around.env)
-    given = around.settings.hosts or around.settings.hostfile not in ("", path)
-    if given or path not in around.files or identify(around) is None:
-        return None
-    return parse_hostfile(around.files[path], path)
+    return operatorenv.hosts(around) if identify(around) is not None else None
 
 
 def suggest(around: Surroundings) -> Mapping[str, Suggestion]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
-from mpiboot.model.hosts import Host, Listed, checked_name
-from mpiboot.platforms.protocol import Identity, Suggestion
+from mpiboot.model.hosts import Host, Listed, Source, checked_name
+from mpiboot.model.settings import Settings
+from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 
 # Some systems write the two characters \n where others have a new line.
 _BETWEEN = re.compile(r"(?:\\n|[\s,;])+")
@@ -63,6 +64,53 @@ def read(env: Mapping[str, str], *, addresses: str, rank: str) -> Nodes | None:
             hint=f"both are set by the platform; expected a number from 0 to {len(found) - 1}",
         )
     return Nodes(hosts=found, own=int(text))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A platform that runs jobs on the nodes themselves and tells each one all it needs.
+
+    Attributes:
+        name: of the platform.
+        addresses: name of the variable with all nodes.
+        rank: name of the variable with this node's number.
+        gpus: name of the variable with the GPUs of a node.
+        port_22: who has that port there, in words.
+    """
+
+    name: str
+    addresses: str
+    rank: str
+    gpus: str
+    port_22: str
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.addresses, self.rank, self.gpus)
+
+    def files(self, settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG002 - the Protocol's shape
+        """Need no file."""
+        return ()
+
+    def identify(self, around: Surroundings) -> Identity | None:
+        """Be the launcher on the first node, a worker on the others."""
+        nodes = self._nodes(around)
+        return nodes.identity(self.name) if nodes is not None else None
+
+    def source(self, around: Surroundings) -> Source | None:
+        """List the nodes in the order of their ranks."""
+        nodes = self._nodes(around)
+        return nodes.listed() if nodes is not None else None
+
+    def suggest(self, around: Surroundings) -> Mapping[str, Suggestion]:
+        """Keep away from the node's own sshd; take the GPUs of a node as slots."""
+        if self._nodes(around) is None:
+            return {}
+        return {**shared_node(self.port_22), **slots(around.env, self.gpus)}
+
+    def _nodes(self, around: Surroundings) -> Nodes | None:
+        return read(around.env, addresses=self.addresses, rank=self.rank)
 
 
 def hosts(text: str, variable: str) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ They address one mpirun, each in its own variables; which of them are there tell
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mpiboot.model.hosts import Listed, parse_hostfile
 from mpiboot.platforms.protocol import Suggestion, Surroundings
 
 HOSTFILE = "/etc/mpi/hostfile"
@@ -70,6 +71,23 @@ def hostfile(env: Mapping[str, str]) -> tuple[str, str]:
             if env.get(name, "").startswith("/"):
                 return env[name], name
     return HOSTFILE, ""
+
+
+def hosts(around: Surroundings) -> Listed | None:
+    """Read the hostfile; None where it is not there, or the user has named other hosts.
+
+    Raises:
+        ConfigError: it names no host, or a line of it cannot be read.
+    """
+    path, _ = hostfile(around.env)
+    if around.settings.hosts or around.settings.hostfile not in ("", path):
+        return None
+    return parse_hostfile(around.files[path], path) if path in around.files else None
+
+
+def unnamed(around: Surroundings) -> Surroundings:
+    """Return what would be seen if the user had named no hosts: who did is in the same pod."""
+    return replace(around, settings=replace(around.settings, hosts="", hostfile=""))
 
 
 def slots(env: Mapping[str, str]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mpiboot.model.hosts import Host, Listed, Source, parse_hostfile
+from mpiboot.model.hosts import Host, Listed, Source
 from mpiboot.model.settings import Settings
 from mpiboot.platforms import operatorenv, sshfiles
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
@@ -60,11 +60,9 @@ def source(around: Surroundings) -> Source | None:
     Raises:
         ConfigError: it names no host, or a line of it cannot be read.
     """
-    path, _ = operatorenv.hostfile(around.env)
-    given = around.settings.hosts or around.settings.hostfile not in ("", path)
-    if given or path not in around.files or not _is_here(around):
+    listed = operatorenv.hosts(around) if _is_here(around) else None
+    if listed is None:
         return None
-    listed = parse_hostfile(around.files[path], path)
     return Listed(hosts=tuple(_known(host) for host in listed.hosts))
 
 
@@ -93,5 +91,4 @@ def suggest(around: Surroundings) -> Mapping[str, Suggestion]:
 
 def _is_here(around: Surroundings) -> bool:
     """Tell whether this is a pod of a TrainJob, also where the user has said the role or the hosts."""
-    bare = replace(around, settings=replace(around.settings, hosts="", hostfile=""))
-    return identify(bare) is not None
+    return identify(operatorenv.unnamed(around)) is not None
