@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mpiboot.model import fields
 from mpiboot.model.facts import Facts, from_json
 from mpiboot.model.fields import sent_s, whole
 from mpiboot.model.memory import Memory
@@ -60,10 +61,7 @@ class Message:
 
     def text(self, key: str) -> str:
         """Return a short printable text field, empty when it is none."""
-        value = self.body.get(key)
-        if not isinstance(value, str):
-            return ""
-        return "".join(c for c in value[:1024] if c.isprintable())
+        return fields.text(self.body, key, 1024)
 
 
 def decode(line: bytes) -> Message | None:

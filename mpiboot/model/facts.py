@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from mpiboot.model import fields
+
 _TEXT_LIMIT = 4096
 _PATH_LIMIT = 1024
 _LIST_LIMIT = 64
@@ -115,10 +117,7 @@ def from_json(data: Mapping[str, object]) -> Facts:
 
 
 def _text(data: Mapping[str, object], key: str) -> str:
-    value = data.get(key)
-    if not isinstance(value, str):
-        return ""
-    return "".join(c for c in value[:_TEXT_LIMIT] if c.isprintable())
+    return fields.text(data, key, _TEXT_LIMIT)
 
 
 def _path(data: Mapping[str, object], key: str) -> str:

@@ -19,3 +19,14 @@ def whole(body: Mapping[str, object], key: str, most: int) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         return None
     return value
+
+
+def text(body: Mapping[str, object], key: str, most: int) -> str:
+    """Return what people can read of a text field's first `most` characters; empty: it is none."""
+    value = body.get(key)
+    return printable(value[:most]) if isinstance(value, str) else ""
+
+
+def printable(said: str) -> str:
+    """Leave out of a text what could move a terminal's cursor, or end a line."""
+    return "".join(c for c in said if c.isprintable())

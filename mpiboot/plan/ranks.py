@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mpiboot.model import fields
 from mpiboot.model.fields import sent_s, whole
 from mpiboot.plan import lastwords
 from mpiboot.plan.clocks import Clock
@@ -165,7 +166,6 @@ class Book:
 def _end(rank: int, host: str, body: Mapping[str, object], wall: float, clock: Clock) -> End:
     sent = sent_s(body)
     why = body.get("why")
-    detail = body.get("text")
     signal = whole(body, "signal", 64)
     return End(
         rank=rank,
@@ -173,9 +173,7 @@ def _end(rank: int, host: str, body: Mapping[str, object], wall: float, clock: C
         code=None if signal is not None else whole(body, "code", 255) or 0,
         signal=signal,
         why=why if isinstance(why, str) and why in _WHYS else "",
-        detail="".join(c for c in detail[:300] if c.isprintable())
-        if isinstance(detail, str)
-        else "",
+        detail=fields.text(body, "text", 300),
         at=wall if sent is None else clock.ours(sent, wall),
         stderr=lastwords.lines(body.get("stderr")),
         oom=body.get("oom") is True,

@@ -12,6 +12,7 @@ from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
+from mpiboot.model.fields import printable
 from mpiboot.plan import announcing
 from mpiboot.plan.announcing import Announcement
 from mpiboot.plan.sshconf import SUBSYSTEM
@@ -161,7 +162,7 @@ class _Call:
         self._last = line or self._last
 
     def _complaint(self) -> str:
-        text = "".join(c for c in self._last.decode(errors="replace") if c.isprintable())
+        text = printable(self._last.decode(errors="replace"))
         return text[:300] or "ssh ended without a word"
 
     def _answered(self, fault: str) -> None:
