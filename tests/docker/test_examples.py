@@ -16,12 +16,11 @@ from tests.docker.test_images import image
 from tests.helpers.eventually import eventually
 from tests.helpers.keyfiles import make_key
 from tests.helpers.mounting import mounts
-from tests.helpers.operated import Operated, may_own
+from tests.helpers.operated import NEEDS_ROOT, Operated
 from tests.helpers.operator import Job
 from tests.unit.test_examples import EXAMPLES, ROOT, Container, containers
 
 pytestmark = pytest.mark.docker
-NEEDS_ROOT = pytest.mark.skipif(not may_own(), reason="volumes belong to root: run as root")
 
 STACK = "openmpi4"
 TEST_IMAGE = image(STACK, "-test")

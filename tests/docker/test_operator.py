@@ -10,13 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.docker.conftest import Box
-from tests.helpers.operated import Operated, may_own
+from tests.helpers.operated import NEEDS_ROOT, Operated
 from tests.helpers.operator import RELEASES, Job
 
-pytestmark = [
-    pytest.mark.docker,
-    pytest.mark.skipif(not may_own(), reason="volumes belong to root: run as root"),
-]
+pytestmark = [pytest.mark.docker, NEEDS_ROOT]
 
 STACKS = {
     "OpenMPI": ("openmpi4", "openmpi5"),

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from tests.docker.conftest import Box, docker
 from tests.docker.test_images import image
 from tests.helpers import dns, operator
@@ -132,6 +134,5 @@ class Operated:
         return [self.box.wait(name, timeout) for name in self.job.workers]
 
 
-def may_own() -> bool:
-    """Tell whether volumes can belong to root, as a kubelet's do."""
-    return os.geteuid() == 0
+# As a kubelet's volumes do.
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="volumes belong to root: run as root")
