@@ -9,7 +9,7 @@ from functools import cached_property
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Facts
 from mpiboot.model.settings import Settings
-from mpiboot.mpi.protocol import Dialect, Export, Request, Variable
+from mpiboot.mpi.protocol import Dialect, Export, Invocation, Request, Variable
 from mpiboot.plan import (
     access,
     agreement,
@@ -64,11 +64,7 @@ def prepare(
     request, given = scene.request(wrapper)
     if look is not None and settings.abort_on_exception:
         command = program.command(command, look)
-    request = replace(request, command=wrapping.command(wrapper, command))
-    refused = dialect.unsupported(request)
-    if refused:
-        raise ConfigError("; ".join(refused))
-    called = dialect.invocation(request)
+    called = _call(dialect, replace(request, command=wrapping.command(wrapper, command)))
     kept = scene.kept()
     told = remarks.told(layout, facts, scene.choice, differing, kept)
     notes = remarks.whole(dialect, scene.ground, layout, facts)
@@ -87,6 +83,13 @@ def prepare(
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
         port_check=scene.port_check(request, command),
     )
+
+
+def _call(dialect: Dialect, request: Request) -> Invocation:
+    refused = dialect.unsupported(request)
+    if refused:
+        raise ConfigError("; ".join(refused))
+    return dialect.invocation(request)
 
 
 @dataclass(frozen=True, kw_only=True)

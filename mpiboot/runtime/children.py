@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -62,6 +62,20 @@ class Child:
             os.killpg(self.pid, number)
 
 
+@contextlib.contextmanager
+def _told(program: str) -> Iterator[None]:
+    """Tell in our own words why a program did not start."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as fault:
+        raise NotFoundError(
+            f"cannot start {program}: {fault.filename or program} does not exist",
+            hint="check the path, or PATH in this container",
+        ) from fault
+    except OSError as fault:
+        raise CannotRunError(f"cannot start {program}: {fault.strerror}") from fault
+
+
 class Children:
     """The table of our children; one per agent, used from the loop's thread only."""
 
@@ -99,7 +113,7 @@ class Children:
             NotFoundError: there is no such program (127).
             CannotRunError: it exists but cannot be executed (126).
         """
-        try:
+        with _told(argv[0]):
             popen = subprocess.Popen(
                 list(argv),
                 env=dict(env) if env is not None else None,
@@ -111,14 +125,6 @@ class Children:
                 start_new_session=True,
                 restore_signals=not ignore_sigpipe,
             )
-        except (FileNotFoundError, NotADirectoryError) as fault:
-            missing = fault.filename or argv[0]
-            raise NotFoundError(
-                f"cannot start {argv[0]}: {missing} does not exist",
-                hint="check the path, or PATH in this container",
-            ) from fault
-        except OSError as fault:
-            raise CannotRunError(f"cannot start {argv[0]}: {fault.strerror}") from fault
         child = Child(name or argv[0], popen)
         self._table[child.pid] = child
         return child
