@@ -57,10 +57,11 @@ def as_role(
     settings = resolved.settings
     log.configure(role, level=settings.log_level, as_json=settings.log_format == "json")
     if role == WORKER:
-        from mpiboot.roles import worker  # noqa: PLC0415
+        from mpiboot.roles import serveduser, worker  # noqa: PLC0415
 
         if command:
             log.logger.info("a worker runs no command of its own: %s is the launcher's", command[0])
+        settings, env = serveduser.become(settings, env)
         code = agent.run(lambda: agent.Agent(role, settings, env, resolved.origins), worker.work)
     else:
         from mpiboot.roles import launcher  # noqa: PLC0415

@@ -42,11 +42,9 @@ class User:
     Attributes:
         uid: its number.
         gid: that of its group.
-        account: the name in /etc/passwd.
+        account: the one that OpenSSH sees, or why there is none that is of use.
         locked: whether the account is locked with `!`; only root can see that.
-        shell: the login shell; empty: the system's default.
-        shell_runs: whether it can be started.
-        home: the home directory of /etc/passwd, where a session begins.
+        home: the account's home directory, where a session begins.
         home_there: whether it is a directory.
         home_env: HOME.
     """
@@ -55,8 +53,6 @@ class User:
     gid: int
     account: Trial
     locked: bool = False
-    shell: str = ""
-    shell_runs: bool = True
     home: str = ""
     home_there: bool = True
     home_env: str = ""

@@ -86,8 +86,8 @@ class Settings(MeetingSettings):
     ssh_user: str = setting(
         "text",
         "",
-        "user to log in as on the workers; else the agent's own",
-        roles=(LAUNCHER,),
+        "user to log in as on the workers, else the agent's own; a worker that root has started"
+        " becomes this user, whom its sshd serves",
         metavar="NAME",
     )
     key_dir: str = setting(

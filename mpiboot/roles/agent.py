@@ -99,7 +99,17 @@ class Agent:
         asyncio.get_running_loop().call_later(_STARTED_S, gc.enable)
         processes.become_subreaper()
         self.directory = files.runtime_dir(self.settings.runtime_dir, self.env, self.role)
+        self._have_temporary()
         await self._open_probes(self.settings.http_port)
+
+    def _have_temporary(self) -> None:
+        """Give MPI's session files a place where there is none, as on a read-only root."""
+        place, why_not = files.temporary(self.job_env)
+        if why_not:
+            made = self.directory / "tmp"
+            made.mkdir(mode=0o700, exist_ok=True)
+            self.job_env["TMPDIR"] = str(made)
+            logger.warning("temporary files go to %s, for %s: %s", made, place, why_not)
 
     async def _open_probes(self, port: int) -> None:
         """Open the probe port; on a shared network another pod may hold the default one."""

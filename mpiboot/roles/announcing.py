@@ -118,7 +118,9 @@ class Announcer:
         if ssh is None:
             raise ConfigError("no ssh client on PATH", hint="install openssh-client in this image")
         argv = [ssh, "-F", str(self._config), "-p", str(port), "-s", host, SUBSYSTEM]
-        return agent.children.spawn(argv, name="announcement", stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        return agent.children.spawn(
+            argv, name="announcement", env=agent.job_env, stdin=PIPE, stdout=PIPE, stderr=PIPE
+        )
 
 
 class _Call:

@@ -12,7 +12,7 @@ from mpiboot.plan.gather import Seen
 from mpiboot.roles import gathering, ground
 from mpiboot.roles.attempts import Approach
 from mpiboot.roles.serving import default_port
-from mpiboot.runtime import openfiles, sshd
+from mpiboot.runtime import openfiles
 from mpiboot.runtime.keys import KeyMaterial
 
 
@@ -20,6 +20,7 @@ def approach(
     settings: Settings,
     material: KeyMaterial,
     launcher_id: str,
+    user: str,
     through: Callable[[Host], Awaitable[Seen]] | None,
 ) -> Approach:
     """Say how to reach and log in to each worker.
@@ -28,6 +29,7 @@ def approach(
         settings: what the user chose.
         material: the job's keys.
         launcher_id: by which workers know this launcher.
+        user: to log in as where nothing else is said.
         through: asks a host through the program in place of ssh; None: over ssh.
 
     Raises:
@@ -43,7 +45,7 @@ def approach(
             timeout_s=settings.attempt_timeout_s,
             lost_s=settings.lease_timeout_s,
         ),
-        user=settings.ssh_user or sshd.account(),
+        user=user,
         port=default_port(settings),
         attempt_s=settings.attempt_timeout_s,
         settle_s=settings.settle_s,

@@ -20,7 +20,16 @@ from mpiboot.plan.layout import Layout
 from mpiboot.plan.modes import Purpose
 from mpiboot.plan.release import Over
 from mpiboot.report.progress import Bar
-from mpiboot.roles import approaching, elastic, goodbye, ground, installation, keyring, rshagent
+from mpiboot.roles import (
+    account,
+    approaching,
+    elastic,
+    goodbye,
+    ground,
+    installation,
+    keyring,
+    rshagent,
+)
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.claiming import Claimant
 from mpiboot.roles.discovery import Discovery
@@ -166,9 +175,10 @@ class Attempt:
     ) -> Decision | None:
         """Wait for the workers; None when stopped meanwhile."""
         settings, agent = self._settings, self._agent
-        approach = approaching.approach(
-            settings, material, self._claimant.launcher_id, rshagent.through(agent)
-        )
+        through = rshagent.through(agent)
+        user = "" if through else settings.ssh_user or account.name(agent.job_env)
+        launcher_id = self._claimant.launcher_id
+        approach = approaching.approach(settings, material, launcher_id, user, through)
         self._gathering = Gathering(self._find(source), approach, own, Bar(settings.progress))
         self._view.gathering = self._gathering
         script = discovery.path(settings, str(agent.directory))

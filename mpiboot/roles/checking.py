@@ -12,7 +12,7 @@ from mpiboot import platforms
 from mpiboot.errors import MpibootError
 from mpiboot.link import server
 from mpiboot.model import checkup, redacted
-from mpiboot.model.checkup import Checkup, Trial
+from mpiboot.model.checkup import Checkup, Trial, User
 from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import Host
 from mpiboot.model.options import DEFAULT, Resolved
@@ -21,7 +21,7 @@ from mpiboot.model.settings import Settings, specs
 from mpiboot.model.spec import LAUNCHER, WORKER
 from mpiboot.plan import passenv
 from mpiboot.plan import privileges as judging
-from mpiboot.roles import describing, ground, installation, surroundings, whereabouts
+from mpiboot.roles import account, describing, ground, installation, surroundings, whereabouts
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.installation import Installation
 from mpiboot.roles.serving import default_port
@@ -100,7 +100,7 @@ class Checking:
             platform=judged(lambda: platforms.place(surroundings.seen(settings, agent.env))),
             files=self._files(),
             settings=self._chosen(),
-            user=container.user(judged(sshd.account), agent.job_env),
+            user=self._user(),
             privileges=privileges.own(),
             demanded=privileges.demanded(self._sshd_path()),
             copy=judged(self._copy),
@@ -123,6 +123,15 @@ class Checking:
             memory=memory.counters(),
             first=container.first(await self._agent_here()),
         )
+
+    def _user(self) -> User:
+        """Say which account OpenSSH will see, or why it will see none that is of use."""
+        env = self._agent.job_env
+        try:
+            found = account.foresee(env, serving=self._role == WORKER)
+        except MpibootError as fault:
+            return container.user(checkup.failed(fault), None, env)
+        return container.user(Trial(text=found.told or found.entry.name), found.entry, env)
 
     def _chosen(self) -> list[str]:
         """List the settings that are not the defaults."""
@@ -165,7 +174,7 @@ class Checking:
         return await self._openssh(openssh.client(self._agent.job_env))
 
     async def _openssh(self, path: str) -> str:
-        version = await sshd.version(path, self._agent.children)
+        version = await sshd.version(path, self._agent.children, self._agent.job_env)
         if not any(version):  # as for a user without an account
             return f"{path}, which does not tell its version"
         return f"{path}, OpenSSH {version[0]}.{version[1]}"

@@ -16,7 +16,7 @@ from mpiboot.model.options import Resolved
 from mpiboot.model.spec import LAUNCHER
 from mpiboot.plan.doctor import topics
 from mpiboot.report import diagnosis
-from mpiboot.roles import checking, proving, reaching, rshagent, surroundings
+from mpiboot.roles import account, checking, proving, reaching, rshagent, surroundings
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.checking import Checking
 from mpiboot.roles.reaching import Reaching
@@ -169,7 +169,15 @@ async def _reach(agent: Agent, look: Checking, seen: Checkup) -> list[Reached]:
     ssh = openssh.client(agent.job_env)
     try:
         with proving.private_directory(agent) as directory:
-            knocking = Reaching(agent.children, ssh, agent.settings, look.material, directory)
+            account.settle(agent.job_env, directory, serving=False)
+            knocking = Reaching(
+                children=agent.children,
+                ssh=ssh,
+                settings=agent.settings,
+                material=look.material,
+                directory=directory,
+                env=agent.job_env,
+            )
             return await knocking.all(look.hosts)
     except ConfigError as fault:
         return [Reached(name="all", grade=Grade.WARNING, text=str(fault))]

@@ -14,11 +14,11 @@ from mpiboot.model.hosts import Source
 from mpiboot.model.settings import Settings
 from mpiboot.plan.ground import Ground
 from mpiboot.plan.identity import Own
-from mpiboot.roles import surroundings
+from mpiboot.roles import account, surroundings
 from mpiboot.roles.agent import SOCKET
 from mpiboot.roles.installation import Installation
 from mpiboot.roles.serving import default_port
-from mpiboot.runtime import files, inspect, sshd
+from mpiboot.runtime import files, inspect
 from mpiboot.runtime.keys import KeyMaterial
 
 
@@ -63,7 +63,7 @@ def collect(
         version=installed.version,
         mpi=installed.mpi,
         hostname=os.uname().nodename,
-        user=sshd.account(),
+        user="" if settings.rsh_agent else account.name(job_env),
         as_root=os.getuid() == 0,
         directory=directory,
         identity=material.identity,

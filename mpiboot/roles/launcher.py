@@ -19,6 +19,7 @@ from mpiboot.plan.rankrules import ATTEMPT
 from mpiboot.plan.release import Over
 from mpiboot.plan.retry import Kind, Tally, Terms
 from mpiboot.roles import (
+    account,
     beside,
     finding,
     ground,
@@ -126,6 +127,8 @@ class Launcher:
     async def _prepare(self, faults: list[MpibootError]) -> None:
         """Do what comes before the wait; a fault is kept until workers can be released."""
         try:
+            if not self._settings.rsh_agent:
+                account.settle(self._agent.job_env, self._agent.directory, serving=False)
             modes.words_of(self._settings.resume_command, "--resume-command")
             modes.words_of(self._settings.debug_command, "--debug-command")
             await hooks.before(self._agent, self._np)

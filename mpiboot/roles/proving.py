@@ -12,9 +12,10 @@ from pathlib import Path
 
 from mpiboot.errors import LaunchFailedError
 from mpiboot.mpi import DIALECTS
+from mpiboot.roles import account
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.serving import LOOPBACK, Service
-from mpiboot.runtime import files, inspect, openssh, ports, sshd
+from mpiboot.runtime import files, inspect, openssh, ports
 from mpiboot.runtime.within import within
 
 _ADDRESS = "127.0.0.1"
@@ -51,7 +52,7 @@ async def login(agent: Agent) -> str:
         MpibootError: what a worker would say.
     """
     async with _serving(agent) as service:
-        user, facts = sshd.account(), service.facts
+        user, facts = account.name(agent.job_env), service.facts
         path = await _session_path(agent)
         names = [name for dialect in DIALECTS for name in dialect.DAEMONS]
         mpirun = facts.mpi_path if facts is not None else ""
@@ -100,7 +101,7 @@ async def _session_path(agent: Agent) -> str:
     """Ask a session for its PATH: what a shell reads at its start may have changed it."""
     ssh = openssh.client(agent.job_env)
     argv = [ssh, "-F", str(agent.directory / LOOPBACK), "-n", "loopback", 'echo "$PATH"']
-    done = await agent.children.run(argv, timeout_s=_ASK_S)
+    done = await agent.children.run(argv, timeout_s=_ASK_S, env=agent.job_env)
     if done.code:
         raise LaunchFailedError(f"a second login fails: {done.text[-300:]}")
     return done.stdout.decode(errors="replace").strip().rpartition("\n")[2]

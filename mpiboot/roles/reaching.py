@@ -6,7 +6,7 @@ There is no login: an idle worker must not believe that its job has come.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from mpiboot.errors import MpibootError
@@ -18,9 +18,9 @@ from mpiboot.plan import sshconf
 from mpiboot.plan.doctor import reaching
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.layout import Place
-from mpiboot.roles import ground
+from mpiboot.roles import account, ground
 from mpiboot.roles.serving import default_port
-from mpiboot.runtime import files, resolve, sshd
+from mpiboot.runtime import files, resolve
 from mpiboot.runtime.children import Children
 from mpiboot.runtime.keys import KeyMaterial
 from mpiboot.runtime.resolve import NoNameError
@@ -53,21 +53,25 @@ class Reaching:
         settings: what the user chose.
         material: the job's keys, of which only the public ones are used.
         directory: a private one, for ssh's files.
+        env: the environment in which ssh is started.
     """
 
     def __init__(
         self,
+        *,
         children: Children,
         ssh: str,
         settings: Settings,
         material: KeyMaterial,
         directory: Path,
+        env: Mapping[str, str],
     ) -> None:
         self._children = children
         self._ssh = ssh
         self._settings = settings
         self._material = material
         self._directory = directory
+        self._env = env
         self._door = asyncio.Semaphore(_AT_ONCE)
 
     async def all(self, hosts: Sequence[Host]) -> list[Reached]:
@@ -102,11 +106,11 @@ class Reaching:
         given = ground.known_hosts(settings, material)
         files.write(known, sshconf.known_hosts(material.host_publics, [place], given))
         text = sshconf.ssh_config(
-            [place], user=settings.ssh_user or sshd.account(), port=port, identity=str(identity),
+            [place], user=settings.ssh_user or account.name(self._env), port=port, identity=str(identity),
             known_hosts=str(known),
         )  # fmt: skip
         files.write(config, text)
         argv = [self._ssh, "-v", "-n", "-o", f"ConnectTimeout={_STEP_S:.0f}", "-F", str(config), name,
                 "true"]  # fmt: skip
-        done = await self._children.run(argv, timeout_s=_STEP_S * 2)
+        done = await self._children.run(argv, timeout_s=_STEP_S * 2, env=self._env)
         return reaching.told(done.text)

@@ -18,9 +18,10 @@ from mpiboot.plan import passenv, sshconf, sshlog, wrapping
 from mpiboot.plan import privileges as judging
 from mpiboot.plan.layout import Place
 from mpiboot.plan.sshlog import Line
-from mpiboot.roles import describing
+from mpiboot.roles import account, describing
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.runtime import files, keys, openssh, ports, privileges, sshd
+from mpiboot.runtime.account import locked
 from mpiboot.runtime.keys import KeyMaterial
 from mpiboot.runtime.sshd import Sshd
 
@@ -91,12 +92,13 @@ class Service:
         """
         agent, settings = self._agent, self._settings
         path = self._able(sshd.find(settings.sshd, agent.job_env))
-        user = sshd.account()
+        account.settle(agent.job_env, agent.directory, serving=True)
+        user = account.name(agent.job_env)
         origin = keys.find(settings, agent.env)
         openssh.make_privsep_directory()
         material, version = await asyncio.gather(
             keys.prepare_in_child(origin, agent.directory, agent.children),
-            sshd.version(path, agent.children),
+            sshd.version(path, agent.children, agent.job_env),
         )
         logger.info("keys from %s, sshd %s of OpenSSH %s.%s", material.what, path, *version)
         self.sshd = Sshd(
@@ -152,7 +154,7 @@ class Service:
             bridge=[shlex.quote(word) for word in program],
             log_level="DEBUG" if self._log_level == "DEBUG" else "VERBOSE",
             openssh=version,
-            use_pam=os.getuid() == 0 and sshd.locked(user),
+            use_pam=os.getuid() == 0 and locked(user),
             strict_modes=files.strictly_private(Path(material.authorized_keys)),
         )
         path = agent.directory / "sshd_config"
@@ -169,7 +171,9 @@ class Service:
             await asyncio.sleep(attempt)
             if self.failed:
                 raise ConfigError(self.failed)
-            fault = await sshd.login(agent.children, ssh, config, _LOGIN_S, port)
+            fault = await sshd.login(
+                agent.children, ssh, config, timeout_s=_LOGIN_S, port=port, env=agent.job_env
+            )
             if not fault:
                 return
         raise LaunchFailedError(

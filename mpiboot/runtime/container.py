@@ -3,44 +3,38 @@
 from __future__ import annotations
 
 import os
-import pwd
 import resource
 import signal
 import stat
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from mpiboot.model.accounts import Entry
 from mpiboot.model.checkup import First, Limits, Trial, User
 from mpiboot.model.places import File, Room
-from mpiboot.runtime import files, memory, sshd
+from mpiboot.runtime import account, files, memory
 from mpiboot.runtime.files import kernel_text
 
-_SHELL = "/bin/sh"  # what an empty field of /etc/passwd means
 _PIDS = ("/sys/fs/cgroup", "/sys/fs/cgroup/pids")
 
 
-def user(account: Trial, env: Mapping[str, str]) -> User:
+def user(told: Trial, entry: Entry | None, env: Mapping[str, str]) -> User:
     """Describe this process's user.
 
     Args:
-        account: its name, or why it has none.
+        told: which account it has, or why none.
+        entry: the account; None where there is none.
         env: the environment.
     """
-    about = User(uid=os.getuid(), gid=os.getgid(), account=account, home_env=env.get("HOME", ""))
-    if account.fault:
+    about = User(uid=os.getuid(), gid=os.getgid(), account=told, home_env=env.get("HOME", ""))
+    if entry is None:
         return about
-    entry = pwd.getpwuid(os.getuid())
-    shell = entry.pw_shell or _SHELL
-    return User(
-        uid=about.uid,
-        gid=about.gid,
-        account=account,
-        locked=sshd.locked(entry.pw_name),
-        shell=shell,
-        shell_runs=os.access(shell, os.X_OK),
-        home=entry.pw_dir,
-        home_there=Path(entry.pw_dir).is_dir(),
-        home_env=about.home_env,
+    return replace(
+        about,
+        locked=account.locked(entry.name),
+        home=entry.home,
+        home_there=Path(entry.home).is_dir(),
     )
 
 

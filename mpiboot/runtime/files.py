@@ -12,6 +12,9 @@ from pathlib import Path
 from mpiboot.errors import ConfigError
 
 _FOREIGN = "belongs to another user or is no directory"
+_SOCKET_PATH = 107  # bytes, at most: unix(7)
+_SOCKET_NAME = len("/agent.sock")
+_LEAST_BYTES = 64 * 1024  # keys, configurations and hostfile of a small job
 
 
 def runtime_dir(chosen: str, env: Mapping[str, str], role: str) -> Path:
@@ -22,14 +25,18 @@ def runtime_dir(chosen: str, env: Mapping[str, str], role: str) -> Path:
     """
     tried = []
     for base in candidates(chosen, env):
+        path = base / role
         try:
-            _own_directory(base)
-            path = base / role
-            _own_directory(path)
+            why = _too_long(path)
+            if not why:
+                _own_directory(base)
+                _own_directory(path)
+                why = cramped(path)
         except OSError as fault:
-            tried.append(f"{base}: {fault.strerror}")
-            continue
-        return path
+            why = str(fault.strerror)
+        if not why:
+            return path
+        tried.append(f"{base}: {why}")
     raise _no_place(tried)
 
 
@@ -41,9 +48,10 @@ def foreseen_dir(chosen: str, env: Mapping[str, str], role: str) -> Path:
     """
     tried = []
     for base in candidates(chosen, env):
-        why = next(filter(None, map(_unusable, (base, base / role))), "")
+        path = base / role
+        why = _too_long(path) or _unusable(base) or _unusable(path) or cramped(path)
         if not why:
-            return base / role
+            return path
         tried.append(f"{base}: {why}")
     raise _no_place(tried)
 
@@ -51,7 +59,7 @@ def foreseen_dir(chosen: str, env: Mapping[str, str], role: str) -> Path:
 def _no_place(tried: list[str]) -> ConfigError:
     return ConfigError(
         "no directory can be written for keys and sockets (" + "; ".join(tried) + ")",
-        hint="mount a tmpfs at /run or /tmp, or set MPIBOOT_RUNTIME_DIR",
+        hint="mount a tmpfs at /run or /tmp, or name a directory with MPIBOOT_RUNTIME_DIR",
     )
 
 
@@ -69,6 +77,32 @@ def barrier(path: Path) -> str:
         return ""
     read_only = os.statvfs(place).f_flag & os.ST_RDONLY
     return os.strerror(errno.EROFS if read_only else errno.EACCES)
+
+
+def cramped(path: Path) -> str:
+    """Say that a file system is full; empty where there is room, as far as it tells."""
+    seen = os.statvfs(nearest(path))
+    # One without a size, as a tmpfs may be, tells of no block at all.
+    full = seen.f_blocks and seen.f_bavail * seen.f_frsize < _LEAST_BYTES
+    return os.strerror(errno.ENOSPC) if full else ""
+
+
+def _too_long(path: Path) -> str:
+    """Say that a socket in a directory would have too long a path for the kernel."""
+    length = len(os.fsencode(path)) + _SOCKET_NAME
+    if length <= _SOCKET_PATH:
+        return ""
+    return f"a socket there would have a path of {length} bytes, and {_SOCKET_PATH} are possible"
+
+
+def temporary(env: Mapping[str, str]) -> tuple[Path, str]:
+    """Tell where programs put temporary files, and why that would not work; it is made if need be."""
+    place = Path(env.get("TMPDIR") or "/tmp")  # noqa: S108 - where programs look, too
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return place, barrier(place) or cramped(place)
+    except OSError as fault:
+        return place, str(fault.strerror)
 
 
 def candidates(chosen: str, env: Mapping[str, str]) -> list[Path]:

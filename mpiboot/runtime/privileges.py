@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pwd
 import struct
 
+from mpiboot.errors import ConfigError
 from mpiboot.model.privileges import Privileges, named
 from mpiboot.runtime.files import kernel_text
 
@@ -27,6 +29,38 @@ def own() -> Privileges:
         no_new_privs=fields.get("NoNewPrivs", "0").strip() == "1",
         unprivileged_port=int(lowest) if lowest.isdigit() else 1024,
     )
+
+
+def become(name: str) -> str:
+    """Give up root for a user, for good.
+
+    Args:
+        name: of the user.
+
+    Returns:
+        the user's home directory.
+
+    Raises:
+        ConfigError: there is no such user, or root may not do it here.
+    """
+    try:
+        entry = pwd.getpwnam(name)
+    except (KeyError, ValueError):
+        raise ConfigError(
+            f"there is no user {name!r} in /etc/passwd, whom --ssh-user names",
+            hint="add it to the image (useradd), or name another one",
+        ) from None
+    try:
+        os.initgroups(name, entry.pw_gid)
+        os.setgid(entry.pw_gid)
+        os.setuid(entry.pw_uid)
+    except OSError as fault:
+        raise ConfigError(
+            f"cannot become {name}, whom --ssh-user names: {fault.strerror}; that takes the"
+            " capabilities SETGID and SETUID",
+            hint="add them, or start the container as that user (runAsUser, --user)",
+        ) from fault
+    return entry.pw_dir
 
 
 def demanded(path: str) -> frozenset[str]:

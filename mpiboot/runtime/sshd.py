@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import pwd
 import re
 import signal
 from collections.abc import Callable, Mapping
@@ -38,36 +36,11 @@ def find(chosen: str, env: Mapping[str, str]) -> str:
     return str(Path(path).absolute())
 
 
-async def version(path: str, children: Children) -> tuple[int, int]:
+async def version(path: str, children: Children, env: Mapping[str, str]) -> tuple[int, int]:
     """Return OpenSSH's version; (0, 0) when it does not say."""
-    done = await children.run([path, "-V"], timeout_s=_CHECK_S)
+    done = await children.run([path, "-V"], timeout_s=_CHECK_S, env=env)
     found = _VERSION.search(done.text)
     return (int(found[1]), int(found[2])) if found else (0, 0)
-
-
-def account() -> str:
-    """Return the name of this process's user.
-
-    Raises:
-        ConfigError: the uid has no passwd entry, which OpenSSH insists on.
-    """
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        raise ConfigError(
-            f"uid {os.getuid()} has no entry in /etc/passwd, and OpenSSH refuses such users",
-            hint="add one to the image (useradd), or run as a user that has one (runAsUser, --user)",
-        ) from None
-
-
-def locked(user: str) -> bool:
-    """Tell whether the account is locked with `!`, which sshd refuses unless PAM decides."""
-    with contextlib.suppress(OSError):
-        for line in Path("/etc/shadow").read_text().splitlines():
-            name, _, rest = line.partition(":")
-            if name == user:
-                return rest.startswith("!")
-    return False
 
 
 class Sshd:
@@ -117,7 +90,8 @@ class Sshd:
         Raises:
             ConfigError: with sshd's own words.
         """
-        done = await self._children.run([self._argv[0], "-t", *self._argv[3:]], timeout_s=_CHECK_S)
+        argv = [self._argv[0], "-t", *self._argv[3:]]
+        done = await self._children.run(argv, timeout_s=_CHECK_S, env=self._env)
         if done.code:
             raise ConfigError(f"sshd refuses its configuration ({done.code}): {done.text}")
 
@@ -193,11 +167,19 @@ class Sshd:
             self._on_again()
 
 
-async def login(children: Children, ssh: str, config: Path, timeout_s: float, port: int) -> str:
+async def login(
+    children: Children,
+    ssh: str,
+    config: Path,
+    *,
+    timeout_s: float,
+    port: int,
+    env: Mapping[str, str],
+) -> str:
     """Log in to this container's own sshd as mpirun's ssh would; return what is wrong, or nothing."""
     await _port_open(port, timeout_s)
     argv = [ssh, "-F", str(config), "-n", "loopback", "true"]
-    done = await children.run(argv, timeout_s=timeout_s)
+    done = await children.run(argv, timeout_s=timeout_s, env=env)
     if done.code == 0:
         return ""
     return done.text[-500:] or f"ssh ended with {done.code}"

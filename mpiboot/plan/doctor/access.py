@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpiboot.errors import ConfigError, ExitCode
+from mpiboot.errors import ConfigError
 from mpiboot.model import checkup
 from mpiboot.model.checkup import Checkup, Trial
-from mpiboot.model.diagnosis import Finding, Grade
-from mpiboot.model.spec import WORKER
+from mpiboot.model.diagnosis import Finding
 from mpiboot.plan import privileges
 from mpiboot.plan.doctor.findings import doubtful, good, tried
-
-_NO_SHELLS = ("nologin", "false")
 
 
 def role(seen: Checkup) -> Iterator[Finding]:
@@ -40,20 +37,11 @@ def settings(seen: Checkup) -> Iterator[Finding]:
 def user(seen: Checkup) -> Iterator[Finding]:
     """OpenSSH wants an account; a session wants its shell and its home."""
     who = seen.user
-    if seen.rsh_agent and seen.role == WORKER:
-        yield good(f"uid {who.uid}:{who.gid}; nobody logs in here, so no account is needed")
+    if seen.rsh_agent:
+        yield good(f"uid {who.uid}:{who.gid}; no SSH takes part, so no account is needed")
         return
     if who.account.fault:
         yield tried(who.account)
-        return
-    shell = who.shell.rpartition("/")[2]
-    if not who.shell_runs or shell in _NO_SHELLS:
-        yield Finding(
-            grade=Grade.FAIL,
-            text=f"{who.account.text}'s shell {who.shell} starts no command: no login works",
-            remedy="give the account a shell in the image (usermod -s /bin/sh)",
-            code=int(ExitCode.LAUNCH_FAILED),
-        )
         return
     yield good(f"{who.account.text}, uid {who.uid}:{who.gid}, home {who.home}")
     if not who.home_there:
