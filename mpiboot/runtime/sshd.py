@@ -15,6 +15,7 @@ from mpiboot.runtime import inspect, processes
 from mpiboot.runtime.children import PIPE, Child, Children
 
 _VERSION = re.compile(r"OpenSSH_(\d+)\.(\d+)")
+_NO_USER = re.compile(r"Privilege separation user (\S+) does not exist")
 _CHECK_S = 20.0
 _BACKOFF_S = 0.2
 _LINE_LIMIT = 4096
@@ -93,7 +94,11 @@ class Sshd:
         argv = [self._argv[0], "-t", *self._argv[3:]]
         done = await self._children.run(argv, timeout_s=_CHECK_S, env=self._env)
         if done.code:
-            raise ConfigError(f"sshd refuses its configuration ({done.code}): {done.text}")
+            user = _NO_USER.search(done.text)
+            raise ConfigError(
+                f"sshd refuses its configuration ({done.code}): {done.text}",
+                hint=f"add the user to the image: useradd --system {user[1]}" if user else "",
+            )
 
     def start(self) -> None:
         """Start it and watch it."""

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mpiboot.local.cluster import Bind
+from tests.helpers.accountfiles import MPI, passwd
 from tests.helpers.agents import MPIBOOT, Agent, Agents, program
 from tests.helpers.keyfiles import KINDS, make_key, make_key_directory, public
 
@@ -22,7 +23,6 @@ FOREVER = ("sleep", "infinity")
 FOREIGN_GID = 1337
 SSHD_CONFIG = "/run/mpiboot/worker/sshd_config"
 NO_SECRET = {"MPIBOOT_SECRET_FILE": None}
-USER = 1000
 
 
 def keys_at(source: Path, target: str, *tmpfs: str) -> dict[str, Any]:
@@ -118,13 +118,11 @@ def test_ssh_02_no_host_keys_in_the_image(agents: Agents) -> None:
 
 def test_ssh_02_no_host_keys_as_a_plain_user(agents: Agents, tmp_path: Path) -> None:
     """A worker that runs as uid 1000 serves its own host key on port 2222."""
-    passwd = tmp_path / "passwd"
-    passwd.write_text(f"root:x:0:0:root:/root:/bin/bash\nmpi:x:{USER}:{USER}::/tmp:/bin/sh\n")
     pod: dict[str, Any] = {
-        "uid": USER,
+        "uid": MPI,
         "env": {"MPIBOOT_SECRET_FILE": None, "MPIBOOT_SECRET": "a secret of this test"},
         "tmpfs": ("/etc/ssh", "/tmp:mode=1777"),
-        "binds": (Bind(source=str(passwd), target="/etc/passwd"),),
+        "binds": (passwd(tmp_path),),
     }
     worker = agents.worker("w1", **pod)
     worker.until_ready(5)
@@ -316,22 +314,26 @@ def test_secret_too_short(agents: Agents, role: str) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_key_that_this_user_cannot_read(agents: Agents, tmp_path: Path, role: str) -> None:
+def test_ssh_05_a_key_that_this_user_cannot_read(agents: Agents, tmp_path: Path, role: str) -> None:
     """A key of root's, 0600, under another uid: path, mode, owner, own uid and the two remedies."""
     keys = make_key_directory(tmp_path / "keys")
     key = Bind(source=str(keys), target="/run/keys")
     env = {**NO_SECRET, "MPIBOOT_KEY_DIR": "/run/keys"}
-    user = Path("/etc/passwd").read_text().splitlines()[-1].split(":")
-    said = refused(agents, role, uid=int(user[2]), env=env, binds=(key,), tmpfs=("/tmp:mode=1777",))
-    for part in ("/run/keys/id_ed25519", "0600", "0:0", f"uid {user[2]}", "fsGroup", "defaultMode"):
+    said = refused(
+        agents, role, uid=MPI, env=env, binds=(key, passwd(tmp_path)), tmpfs=("/tmp:mode=1777",)
+    )
+    for part in ("/run/keys/id_ed25519", "0600", "0:0", f"uid {MPI}", "fsGroup", "defaultMode"):
         assert part in said
 
 
-def test_secret_file_that_this_user_cannot_read(agents: Agents) -> None:
+@pytest.mark.parametrize("role", ROLES)
+def test_ssh_05_a_secret_that_this_user_cannot_read(
+    agents: Agents, tmp_path: Path, role: str
+) -> None:
     """The same for a secret file."""
-    user = Path("/etc/passwd").read_text().splitlines()[-1].split(":")
-    said = refused(agents, "launcher", uid=int(user[2]), tmpfs=("/tmp:mode=1777",))
-    for part in ("/run/secrets/mpiboot", "0600", f"uid {user[2]}", "fsGroup"):
+    binds = (passwd(tmp_path),)
+    said = refused(agents, role, uid=MPI, binds=binds, tmpfs=("/tmp:mode=1777",))
+    for part in ("/run/secrets/mpiboot", "0600", f"uid {MPI}", "fsGroup"):
         assert part in said
 
 
