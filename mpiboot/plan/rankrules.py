@@ -23,8 +23,8 @@ SECRET_NAMES = (
     "*API_KEY*", "*APIKEY*", "*ACCESS_KEY*", "*_AUTH",
 )  # fmt: skip
 
-# Names with TOKEN in them that mean words of a text, not a secret.
-NO_SECRETS = ("TOKENIZERS_*", "*TOKENIZER", "MAX_*TOKENS")
+# Names with TOKEN in them that mean words of a text, and one that names a file of accounts.
+NO_SECRETS = ("TOKENIZERS_*", "*TOKENIZER", "MAX_*TOKENS", "NSS_WRAPPER_PASSWD")
 
 FROM_THE_CLUSTER = "the cluster gives it to each pod by itself"
 

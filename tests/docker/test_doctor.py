@@ -69,13 +69,24 @@ def test_a_user_without_root(derived: str) -> None:
 
 
 def test_a_uid_without_an_account() -> None:
-    """A random uid, as OpenShift gives them: OpenSSH refuses it, and the worker says the same."""
+    """A random uid, as OpenShift gives them: nss_wrapper is in the image, and a login works."""
+    options = ("--user", f"{RANDOM_UID}:0", *RESTRICTED)
+    told = diagnosed("--role", "worker", "--login", options=options)
+    assert told.failing == set()
+    assert "libnss_wrapper.so makes up" in told.of("user", "ok")[0]["text"]
+    assert "a login of mpiboot works" in told.only("login", "ok")["text"]
+
+
+def test_a_uid_that_nothing_gives_an_account(derived: str) -> None:
+    """In an image without nss_wrapper the worker ends, in the doctor's words."""
+    docker("build", "-t", derived, "-", check=True, timeout=300,
+           stdin=f"FROM {IMAGE}\nRUN rm /usr/lib/*/libnss_wrapper.so*\n")  # fmt: skip
     options = ("--user", f"{RANDOM_UID}:0")
-    told = diagnosed("--role", "worker", options=options)
+    told = diagnosed("--role", "worker", options=options, image=derived)
     finding = told.only("user", "will fail")
     assert told.failing == {"user"}
     assert RANDOM_UID in finding["text"]
-    _same_words(told, "user", options)
+    _same_words(told, "user", options, derived)
 
 
 def test_root_without_capabilities() -> None:

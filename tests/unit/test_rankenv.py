@@ -176,3 +176,12 @@ def test_rules_do_not_contradict_each_other() -> None:
     plain = [name for name in travel if not set(name) & set("*?[")]
     assert [name for name in plain if not decided(name).passed] == []
     assert len(set(travel)) == len(travel)
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [("DB_PASSWD", True), ("HF_TOKEN", True), ("MAX_TOKENS", False), ("NSS_WRAPPER_PASSWD", False)],
+)
+def test_names_that_speak_of_a_secret(name: str, secret: bool) -> None:
+    """A file of accounts is none, and sessions need its name: programs in them look their user up."""
+    assert rankenv.is_secret(name) is secret

@@ -74,8 +74,8 @@ TOPICS = (
         judge=access.user,
         looks="uid, entry in /etc/passwd, shell, home, lock",
         warns="the home is missing, or the account is locked: make it, `usermod -p '*'`",
-        fails="no entry (78): add one, or run as a user that has one; no usable shell (242):"
-        " `usermod -s`",
+        fails="no entry (78), and nothing here that makes one up: add one, run as a user that has"
+        " one, or install libnss-wrapper; no usable shell (242): `usermod -s`",
         code=ExitCode.CONFIG,
     ),
     Topic(
