@@ -119,10 +119,20 @@ def test_a_job_or_the_exact_refusal(
         assert os.environ.get("MPIBOOT_WRITE_DOCS") or row in PAGE.read_text()
 
 
-@pytest.mark.parametrize("tmpfs", ["/run", ""])
-def test_ssh_12_what_else_may_be_writable(box: Box, tmpfs: str) -> None:
-    """A tmpfs at /run only, or nothing but the /dev/shm that every engine mounts: a job runs."""
-    options = ("--read-only", *(("--tmpfs", tmpfs) if tmpfs else ()), *mounts("openmpi4"))
+@pytest.mark.parametrize(
+    "where",
+    [
+        ("--read-only", "--tmpfs", "/run"),
+        ("--read-only",),
+        ("--read-only", "--security-opt", "no-new-privileges"),
+    ],
+)
+def test_ssh_12_what_else_may_be_writable(box: Box, where: tuple[str, ...]) -> None:
+    """A tmpfs at /run only, or nothing but the /dev/shm that every engine mounts: root's job runs.
+
+    That no privileges can be gained is nothing to root, who has them.
+    """
+    options = (*where, *mounts("openmpi4"))
     box.start("w1", "worker", image=image("openmpi4"), options=options)
     words = ("launcher", "--hosts", "w1:2", "--", *JOB)
     box.start("l", *words, image=image("openmpi4"), options=options)
