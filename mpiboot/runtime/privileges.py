@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pwd
 import struct
@@ -12,6 +13,7 @@ from mpiboot.runtime.files import kernel_text
 
 _STATUS = "/proc/self/status"
 _LOWEST_PORT = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
+_PR_SET_DUMPABLE = 4
 _EFFECTIVE = 1  # the flag of a file whose program starts with its capabilities in effect
 _XATTR = "security.capability"  # <linux/capability.h>: magic, then permitted and inheritable words
 
@@ -54,6 +56,9 @@ def become(name: str) -> str:
         os.initgroups(name, entry.pw_gid)
         os.setgid(entry.pw_gid)
         os.setuid(entry.pw_uid)
+        # The kernel closes /proc/PID of who has changed user to others of that user: to ranks that
+        # write to /proc/1/fd/1, for one. Nothing of root's is left here that they might read.
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
     except OSError as fault:
         raise ConfigError(
             f"cannot become {name}, whom --ssh-user names: {fault.strerror}; that takes the"

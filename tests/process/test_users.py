@@ -87,6 +87,7 @@ def test_ssh_10_root_gives_way_to_a_locked_user(
     status = (worker.pod.root / "proc/1/status").read_text()
     assert re.search(rf"^Uid:\s+{MPI}\s+{MPI}\s+{MPI}\s", status, re.MULTILINE)
     assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE)
+    assert (worker.pod.root / "proc/1/environ").stat().st_uid == MPI  # as of any process of mpi's
     launcher = runs(
         agents, options=("--ssh-user", "mpi", "--ssh-port", "2222"), uid=launcher_uid,
         gid=launcher_uid, env=SECRET, binds=binds,
