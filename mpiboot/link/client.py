@@ -18,6 +18,7 @@ from mpiboot.link.messages import Message
 from mpiboot.model.facts import Facts
 from mpiboot.model.fields import whole
 from mpiboot.model.memory import Memory
+from mpiboot.plan import algorithms
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.gather import Reach
 from mpiboot.plan.knownhosts import vouched
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     import paramiko
 
 _CHUNK = 65536
+# A login up to the worker's facts takes some 10 kB; the facts are a message.
+_LOGIN_BYTES = 8 * messages.MAX_LINE
+_LOGIN_STEPS = 6
+_MOST_AT_ONCE = (
+    1 << 18
+)  # paramiko asks for a whole packet, and none may have more than 35,000 bytes
+_COMPLAINTS = 32  # chunks of stderr thrown away in one turn of the loop
 # paramiko wakes each connection's thread ten times a second, to look whether it was closed; a lease
 # that is closed shuts its socket down, which wakes the thread by itself.
 _WAKE_S = 60.0
@@ -154,8 +162,9 @@ class Lease:
         channel = self._channel
         if channel is None:
             return
-        while channel.recv_stderr_ready():
-            channel.recv_stderr(_CHUNK)
+        for _ in range(_COMPLAINTS):
+            if channel.recv_stderr_ready():
+                channel.recv_stderr(_CHUNK)
         try:
             while True:
                 chunk = channel.recv(_CHUNK)
@@ -197,14 +206,25 @@ class Lease:
 
 
 class _Prompt(socket.socket):
-    """A socket that acknowledges at once what it has received.
+    """A socket that acknowledges at once what it has received, and ends where that is without measure.
 
     sshd writes twice before it reads again, with Nagle's algorithm on: it would wait 40 ms for an
     acknowledgement that the kernel delays, once or twice in each login.
+    paramiko believes a packet of any length, and gathers it in memory; a login may be as long as fits
+    in its time.
     """
 
+    allowance: int | None = _LOGIN_BYTES  # None: the login is through
+    until = 0.0
+
     def recv(self, size: int, flags: int = 0) -> bytes:
+        if size > _MOST_AT_ONCE:
+            return b""
         data = super().recv(size, flags)
+        if self.allowance is not None:
+            self.allowance -= len(data)
+            if self.allowance < 0 or time.monotonic() > self.until:
+                return b""
         with contextlib.suppress(OSError):  # the kernel forgets it again with the next packet sent
             self.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         return data
@@ -233,6 +253,7 @@ def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) ->
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     logging.getLogger("paramiko").propagate = False
     sock = _Prompt(fileno=sock.detach())
+    sock.until = time.monotonic() + _LOGIN_STEPS * terms.timeout_s
     _tune(sock, terms.lost_s)
     own_address = str(sock.getsockname()[0])
     peer = (str(sock.getpeername()[0]), int(sock.getpeername()[1]))
@@ -247,6 +268,7 @@ def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) ->
             return Login(reach=Reach.NO_ROUTE, detail=detail)
         return _failed(fault, user)
     if found.lease is not None:
+        sock.allowance = None
         sock.settimeout(_WAKE_S)
         found.lease.own_address, found.lease.peer = own_address, peer
     return found
@@ -283,6 +305,9 @@ def _converse(
     options = transport.get_security_options()
     believed = {*terms.host_publics, *vouched(terms.known_hosts, name, port)}
     options.key_types = _key_types(believed, options.key_types)
+    options.kex = algorithms.library_kex(options.kex)
+    options.ciphers = algorithms.strong(options.ciphers, algorithms.CIPHERS)
+    options.digests = algorithms.strong(options.digests, algorithms.MACS)
     transport.start_client(timeout=terms.timeout_s)
     shown = transport.get_remote_server_key()
     if f"{shown.get_name()} {shown.get_base64()}" not in believed:

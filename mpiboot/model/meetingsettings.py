@@ -39,3 +39,15 @@ class MeetingSettings(LifeSettings):
         most=MAX_NODES - 1,
         metavar="N",
     )
+    ssh_from: tuple[str, ...] = setting(
+        "sources",
+        (),
+        "networks, addresses or patterns of addresses (10.1.*) from which logins may come, and this"
+        " container's own; none: from everywhere",
+        metavar="NETWORK",
+    )
+    ssh_pty: bool = setting(
+        "flag",
+        False,
+        "give a terminal to people who log in with the job's key and ask for one",
+    )

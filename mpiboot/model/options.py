@@ -68,7 +68,7 @@ def parser(prog: str, role: str, description: str) -> argparse.ArgumentParser:
                 made.add_argument(
                     *flags, dest=spec.name, action=argparse.BooleanOptionalAction, help=note
                 )
-            case "words":
+            case "words" | "sources":
                 made.add_argument(*flags, action="append", help=note, **common)
             case "pairs":
                 common["metavar"] = tuple(spec.metavar.split())

@@ -6,7 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["text", "secret", "url", "path", "int", "seconds", "flag", "words", "pairs", "slots"]
+Kind = Literal[
+    "text", "secret", "url", "path", "int", "seconds", "flag", "words", "pairs", "slots", "sources"
+]  # fmt: skip
 
 WORKER = "worker"
 LAUNCHER = "launcher"
@@ -55,7 +57,7 @@ class Spec:
         """Return a value as people write it."""
         if self.kind == "flag":
             return "yes" if value else "no"
-        if self.kind in ("words", "pairs"):
+        if self.kind in ("words", "pairs", "sources"):
             return " ".join(value) or "none"
         return f"{value:g}" if isinstance(value, float) else str(value if value != "" else "none")
 

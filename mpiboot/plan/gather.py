@@ -191,7 +191,8 @@ def _count(terms: Terms) -> str:
 
 
 _REMEDIES = {
-    Reach.KEY_REFUSED: "give the workers and the launcher the same secret or key directory",
+    Reach.KEY_REFUSED: "give the workers and the launcher the same secret or key directory; where a"
+    " worker has --ssh-from, the launcher's address has to be in it (the worker's log names it)",
     Reach.WRONG_HOST_KEY: "the worker does not hold this job's key material: give both sides the"
     " same secret, or name a plain sshd's host keys with --known-hosts",
     Reach.LOGIN_BROKEN: "the login itself works, but no command can be run: check the user's shell",

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mpiboot.plan import algorithms
 from mpiboot.plan.knownhosts import vouched
 from mpiboot.plan.layout import Place
+from mpiboot.plan.startups import Startups
 
-# No stock default survives here by accident: fast and strong key exchange only, and the post-quantum
-# one where this OpenSSH has the fast variant of it (9.9 on; sntrup761 costs 50 ms a login).
-_KEX = "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384"
-_KEX_PQ = "mlkem768x25519-sha256"
-_CIPHERS = (
-    "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,"
-    "aes128-ctr,aes256-ctr"
-)
 SUBSYSTEM = "mpiboot"
 
 
@@ -27,6 +21,9 @@ class ServerTerms:
         port: port to listen on.
         address: address to listen on; empty: all.
         user: the one user who may log in.
+        sources: addresses, networks and patterns from which that may be; none: from all.
+        pty: whether people get a terminal.
+        startups: how many logins may be under way.
         host_keys: paths of host keys.
         authorized_keys: path of the authorized_keys file.
         environment: variables for every session.
@@ -48,51 +45,90 @@ class ServerTerms:
     openssh: tuple[int, int]
     use_pam: bool
     strict_modes: bool
+    startups: Startups
     address: str = ""
+    sources: Sequence[str] = ()
+    pty: bool = False
+
+
+# The words of the oldest OpenSSH that is supported, 8.0; what came later is in `_newer`.
+_FIXED = (
+    "AuthenticationMethods publickey",
+    "PubkeyAuthentication yes",
+    "PasswordAuthentication no",
+    "KbdInteractiveAuthentication no",
+    "HostbasedAuthentication no",
+    "GSSAPIAuthentication no",
+    "PermitEmptyPasswords no",
+    "AuthorizedKeysCommand none",
+    "AuthorizedPrincipalsCommand none",
+    "AuthorizedPrincipalsFile none",
+    "TrustedUserCAKeys none",
+    "PermitRootLogin prohibit-password",
+    "PermitUserEnvironment no",
+    "PermitUserRC no",
+    # The first of these five is enough; the others say the same where it should ever be turned off.
+    "DisableForwarding yes",
+    "PermitTunnel no",
+    "GatewayPorts no",
+    "PermitOpen none",
+    "PermitListen none",
+    "UseDNS no",
+    "PrintMotd no",
+    "PrintLastLog no",
+    "PidFile none",
+    "Compression no",
+    "TCPKeepAlive yes",
+    "ClientAliveInterval 15",
+    "ClientAliveCountMax 4",
+    # A login takes 0.1 s and a slow one 5 s; who takes longer holds a place that others need.
+    "LoginGraceTime 20",
+    # Keys cannot be guessed; a person's ssh may offer a few before the right one.
+    "MaxAuthTries 6",
+    "MaxSessions 1000",
+)
 
 
 def sshd_config(terms: ServerTerms) -> str:
     """Render the sshd_config: keys only, one user, nothing forwarded, the container's environment."""
-    penalties = ["PerSourcePenalties no"] if terms.openssh >= (9, 8) else []
-    kex = f"{_KEX_PQ},{_KEX}" if terms.openssh >= (9, 9) else _KEX
+    startups = terms.startups
     lines = [
         f"Port {terms.port}",
         *([f"ListenAddress {terms.address}"] if terms.address else []),
         *(f"HostKey {_quoted(path)}" for path in terms.host_keys),
         f"AuthorizedKeysFile {_quoted(terms.authorized_keys)}",
-        f"AllowUsers {terms.user}",
-        "AuthenticationMethods publickey",
-        "PubkeyAuthentication yes",
-        "PasswordAuthentication no",
-        "KbdInteractiveAuthentication no",
-        "HostbasedAuthentication no",
-        "GSSAPIAuthentication no",
-        "PermitRootLogin prohibit-password",
-        "PermitUserEnvironment no",
-        "PermitUserRC no",
-        "PermitTTY no",
-        "DisableForwarding yes",
-        f"UsePAM {'yes' if terms.use_pam else 'no'}",
-        f"StrictModes {'yes' if terms.strict_modes else 'no'}",
-        "UseDNS no",
-        "PrintMotd no",
-        "PrintLastLog no",
-        "PidFile none",
-        "TCPKeepAlive yes",
-        "ClientAliveInterval 15",
-        "ClientAliveCountMax 4",
-        "LoginGraceTime 30",
-        # A job's hosts all log in at once; the stock 10:30:100 drops a third of 50 logins.
-        "MaxStartups 1000:30:2000",
-        "MaxSessions 1000",
-        f"KexAlgorithms {kex}",
-        f"Ciphers {_CIPHERS}",
-        *penalties,
+        f"AllowUsers {_allowed(terms.user, terms.sources)}",
+        *_FIXED,
+        f"PermitTTY {_yes(terms.pty)}",
+        f"UsePAM {_yes(terms.use_pam)}",
+        f"StrictModes {_yes(terms.strict_modes)}",
+        f"MaxStartups {startups.begin}:30:{startups.full}",
+        *algorithms.server_lines(terms.openssh),
+        *_newer(terms),
         f"LogLevel {terms.log_level}",
         f"Subsystem {SUBSYSTEM} {' '.join(terms.bridge)}",
         *_set_env(terms.environment),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _newer(terms: ServerTerms) -> list[str]:
+    """Render the words that an older sshd would end at, each from the version that has it."""
+    words = (
+        ((8, 5), f"PerSourceMaxStartups {terms.startups.per_source}"),
+        # All hosts of a job may come from one address, and half of them before they have a key.
+        ((9, 8), "PerSourcePenalties no"),
+    )
+    return [word for since, word in words if terms.openssh >= since]
+
+
+def _allowed(user: str, sources: Sequence[str]) -> str:
+    """Name the one user, at each source; sshd's log then names every other with its address."""
+    return " ".join(f"{user}@{source}" for source in sources) or user
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def ssh_config(
@@ -126,8 +162,15 @@ def ssh_config(
         "  ConnectTimeout 20",
         "  ServerAliveInterval 5",
         "  ServerAliveCountMax 3",
+        "  PasswordAuthentication no",
+        "  KbdInteractiveAuthentication no",
+        "  HostbasedAuthentication no",
+        *(f"  {line}" for line in algorithms.client_lines()),
+        "  Compression no",
         "  ForwardX11 no",
         "  ForwardAgent no",
+        "  ClearAllForwardings yes",
+        "  Tunnel no",
         "  PermitLocalCommand no",
         "  ControlMaster no",
         "  ControlPath none",

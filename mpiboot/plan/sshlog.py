@@ -11,6 +11,7 @@ class Line(enum.Enum):
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
+    BARRED = "barred"  # another user, or from where nobody may log in
     CLOSED = "closed"
     ERROR = "error"
     SESSION = "session"  # one for a command, as mpirun's daemons are started
@@ -21,6 +22,7 @@ class Line(enum.Enum):
 _LEVELS = {
     Line.ACCEPTED: 20,
     Line.REJECTED: 30,
+    Line.BARRED: 30,
     Line.CLOSED: 10,
     Line.ERROR: 30,
     Line.SESSION: 10,
@@ -29,6 +31,7 @@ _LEVELS = {
 
 _KINDS = (
     (Line.ACCEPTED, re.compile(r"Accepted \S+ for ")),
+    (Line.BARRED, re.compile(r"^User \S{1,64} from \S{1,64} not allowed because not listed")),
     (
         Line.REJECTED,
         re.compile(
@@ -61,7 +64,7 @@ def shown(kind: Line, level: str) -> bool:
         return False
     if level == "INFO":
         return kind not in (Line.OTHER, Line.SESSION)
-    return kind is Line.ERROR
+    return kind in (Line.ERROR, Line.BARRED)
 
 
 def severity(kind: Line, level: str) -> int:

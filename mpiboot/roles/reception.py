@@ -60,6 +60,7 @@ class Reception:
             on_fail=self._gone,
             on_facts=lambda: None,
             log_level=_QUIET,
+            peers=source.awaited,
         )
         await self._service.start()
         logger.info("waiting for %s nodes to announce themselves", source.awaited)

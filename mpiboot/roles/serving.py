@@ -18,7 +18,7 @@ from mpiboot.plan import passenv, sshconf, sshlog, wrapping
 from mpiboot.plan import privileges as judging
 from mpiboot.plan.layout import Place
 from mpiboot.plan.sshlog import Line
-from mpiboot.roles import account, describing
+from mpiboot.roles import account, admission, describing
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.runtime import files, keys, openssh, ports, privileges, sshd
 from mpiboot.runtime.account import locked
@@ -51,6 +51,7 @@ class Service:
         on_facts: is told once when `facts` are known, which may be before the first proof.
         log_level: of sshd's lines that are shown; empty: the setting's.
         address: where sshd listens; empty: on all addresses.
+        peers: how many nodes may log in at the same moment.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Service:
         on_facts: Callable[[], None],
         log_level: str = "",
         address: str = "",
+        peers: int = 0,
     ) -> None:
         self._agent = agent
         self._settings = agent.settings
@@ -74,6 +76,7 @@ class Service:
         self._on_facts = on_facts
         self._log_level = log_level or self._settings.sshd_log_level
         self._address = address
+        self._peers = peers
         self._proven = False
         self._again: asyncio.Task[None] | None = None
         self._prove: Callable[[], Awaitable[None]] | None = None
@@ -156,6 +159,9 @@ class Service:
             openssh=version,
             use_pam=os.getuid() == 0 and locked(user),
             strict_modes=files.strictly_private(Path(material.authorized_keys)),
+            startups=admission.at_once(self._peers),
+            sources=admission.admitted(settings),
+            pty=settings.ssh_pty,
         )
         path = agent.directory / "sshd_config"
         files.write(path, sshconf.sshd_config(terms))
@@ -185,14 +191,8 @@ class Service:
         known, config = self._agent.directory / "known_hosts", self.client_config
         files.write(known, sshconf.known_hosts(material.host_publics))
         here = Place(
-            name="loopback",
-            node="loopback",
-            slots=1,
-            address="127.0.0.1",
-            port=port,
-            user=user,
-            why="",
-        )
+            name="loopback", node="loopback", slots=1, address="127.0.0.1", port=port, user=user, why=""
+        )  # fmt: skip
         text = sshconf.ssh_config(
             [here], user=user, port=port, identity=material.identity, known_hosts=str(known)
         )
@@ -217,7 +217,7 @@ class Service:
         own = not self._proven and what is Line.ACCEPTED
         if sshlog.shown(what, level) and not own:
             logger.log(sshlog.severity(what, level), "sshd: %s", line)
-        if what is Line.REJECTED:
+        if what in (Line.REJECTED, Line.BARRED):
             self.rejected += 1
         elif what in (Line.ACCEPTED, Line.CLOSED, Line.SESSION) and self._proven:
             self._on_login(what)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _PUBLIC_TYPES = ("ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384",
                  "ecdsa-sha2-nistp521")  # fmt: skip
+# A second fence behind sshd_config, which also decides about terminals: commands and subsystems only.
+_RESTRICTED = "restrict,pty"
 _USUAL_NAMES = ("id_", "ssh-privatekey")  # ssh's own; a Kubernetes Secret of that type
 
 
@@ -75,7 +77,7 @@ def _material(origin: Origin, directory: Path) -> tuple[KeyMaterial, dict[Path, 
     return material, {
         directory / "user_key": text or _private_text(user),
         host_files[0]: _private_text(host),
-        directory / "authorized_keys": "".join(f"{line}\n" for line in lines),
+        directory / "authorized_keys": "".join(f"{_RESTRICTED} {line}\n" for line in lines),
     }
 
 

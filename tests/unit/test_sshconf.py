@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpiboot.plan import sshconf
 from mpiboot.plan.layout import Place
 from mpiboot.plan.sshconf import ServerTerms
+from mpiboot.plan.startups import Startups
+from tests.helpers.keyfiles import make_key
 
 TERMS = ServerTerms(
     port=2222,
@@ -22,6 +29,7 @@ TERMS = ServerTerms(
     openssh=(9, 2),
     use_pam=False,
     strict_modes=True,
+    startups=Startups(begin=1000, full=2000, per_source=100),
 )
 W1 = Place(name="w1", node="w1", slots=1, address="10.0.0.1", port=2200, user="u", why="")
 
@@ -43,12 +51,101 @@ def test_keys_only_one_user_nothing_forwarded() -> None:
     assert int(got["MaxStartups"].split(":")[0]) >= 100
 
 
-def test_words_that_only_newer_sshds_know() -> None:
-    """An unknown keyword ends an older sshd; a newer one must not ban the job's own hosts."""
-    assert "PerSourcePenalties" not in sshconf.sshd_config(TERMS)
-    assert "PerSourcePenalties no" in sshconf.sshd_config(replace(TERMS, openssh=(9, 8)))
-    assert "mlkem" not in sshconf.sshd_config(replace(TERMS, openssh=(9, 8)))
-    assert "mlkem768x25519-sha256" in sshconf.sshd_config(replace(TERMS, openssh=(10, 0)))
+# Keyword → the first version that has it.
+SINCE = {
+    "PerSourceMaxStartups": (8, 5),
+    "PubkeyAcceptedAlgorithms": (8, 5),
+    "RequiredRSASize": (9, 1),
+    "PerSourcePenalties": (9, 8),
+}
+VERSIONS = [(0, 0), (8, 0), (8, 2), (8, 4), (8, 5), (8, 9), (9, 0), (9, 1), (9, 2), (9, 7), (9, 8), (9, 9),
+            (10, 0), (10, 2)]  # fmt: skip
+
+
+@pytest.mark.parametrize("openssh", VERSIONS)
+def test_each_word_only_where_that_sshd_knows_it(openssh: tuple[int, int]) -> None:
+    """An unknown keyword or algorithm ends an older sshd; a newer one must not ban the job's hosts."""
+    got = words(sshconf.sshd_config(replace(TERMS, openssh=openssh)))
+    for word, since in SINCE.items():
+        assert (word in got) is (openssh >= since), word
+    assert ("PubkeyAcceptedKeyTypes" in got) is (openssh < (8, 5))
+    assert got["KexAlgorithms"].startswith("mlkem768x25519-sha256,") is (openssh >= (9, 9))
+    assert "sntrup" not in got["KexAlgorithms"]
+
+
+def test_only_strong_algorithms() -> None:
+    """No SHA-1, no CBC, no chacha20 (Terrapin), no MAC over the plain text, no certificates."""
+    texts = [sshconf.sshd_config(TERMS), client_of([])]
+    for text in texts:
+        got = words(text)
+        assert set(got["Ciphers"].split(",")) <= {
+            "aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", "aes256-ctr",
+        }  # fmt: skip
+        assert all("-etm@" in mac for mac in got["MACs"].split(","))
+        assert "cert" not in got["PubkeyAcceptedAlgorithms"]
+        assert "ssh-rsa" not in got["PubkeyAcceptedAlgorithms"].split(",")
+        assert "ecdsa-sha2-nistp521" in got["PubkeyAcceptedAlgorithms"]  # the MPI Operator's own
+    assert words(texts[1])["KexAlgorithms"] == "-*-sha1"
+
+
+@pytest.mark.parametrize("openssh", [(8, 0), (9, 1)])
+def test_the_sshd_here_takes_the_words_of_older_ones(
+    openssh: tuple[int, int], tmp_path: Path
+) -> None:
+    """A real sshd, newer than the version rendered for, reads it and says that nothing else is open."""
+    sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+    if sshd is None:
+        pytest.skip("no sshd on this machine")
+    key = make_key(tmp_path)
+    terms = replace(
+        TERMS, openssh=openssh, host_keys=(str(key),), sources=("10.0.0.0/8", "127.0.0.1")
+    )
+    (tmp_path / "config").write_text(sshconf.sshd_config(terms))
+    argv = [sshd, "-T", "-f", str(tmp_path / "config")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    if "privilege separation" in done.stderr.lower():
+        pytest.skip("no /run/sshd, and no right to make it")
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.lower().splitlines()
+    for line in ("permittty no", "disableforwarding yes", "permitopen none", "permitlisten none",
+                 "permittunnel no", "gatewayports no", "authorizedkeyscommand none", "compression no",
+                 "trustedusercakeys none", "allowusers mpi@10.0.0.0/8", "allowusers mpi@127.0.0.1",
+                 "passwordauthentication no", "kbdinteractiveauthentication no"):  # fmt: skip
+        assert line in told, line
+
+
+def test_sources_and_terminals_are_as_chosen() -> None:
+    """--ssh-from names the user at each source and nowhere else; --ssh-pty gives a terminal."""
+    got = words(sshconf.sshd_config(replace(TERMS, sources=("10.0.0.0/8", "::1"), pty=True)))
+    assert got["AllowUsers"] == "mpi@10.0.0.0/8 mpi@::1"
+    assert got["PermitTTY"] == "yes"
+
+
+def test_the_client_forwards_nothing_and_asks_nobody() -> None:
+    """The ssh of mpirun has keys only, and opens nothing towards the launcher."""
+    got = words(client_of([]))
+    for name in ("PasswordAuthentication", "KbdInteractiveAuthentication", "HostbasedAuthentication",
+                 "ForwardAgent", "ForwardX11", "Tunnel", "Compression"):  # fmt: skip
+        assert got[name] == "no", name
+    assert got["ClearAllForwardings"] == "yes"
+
+
+def test_the_ssh_here_takes_the_client_words(tmp_path: Path) -> None:
+    """A real ssh reads ssh_config, and is left with strong key exchanges only."""
+    ssh = shutil.which("ssh")
+    if ssh is None:
+        pytest.skip("no ssh on this machine")
+    (tmp_path / "config").write_text(client_of([W1]))
+    argv = [ssh, "-G", "-F", str(tmp_path / "config"), "w1"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=True)
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
+    assert "curve25519-sha256" in told["kexalgorithms"]
+    assert "sha1" not in told["kexalgorithms"]
+    assert told["stricthostkeychecking"] in ("true", "yes")
+
+
+def client_of(places: list[Place]) -> str:
+    return sshconf.ssh_config(places, user="mpi", port=22, identity="/k", known_hosts="/h")
 
 
 def test_one_setenv_line() -> None:

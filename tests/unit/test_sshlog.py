@@ -15,6 +15,10 @@ from mpiboot.plan.sshlog import Line
         ("Failed publickey for root from 10.0.0.1 port 1 ssh2: ED25519 SHA256:x", Line.REJECTED),
         ("Invalid user bob from 10.0.0.1 port 1", Line.REJECTED),
         ("User root from 10.0.0.1 not allowed because account is locked", Line.REJECTED),
+        (
+            "User root from 10.0.0.1 not allowed because not listed in AllowUsers",
+            Line.BARRED,
+        ),
         ("Authentication refused: bad ownership or modes for directory /root", Line.REJECTED),
         ("Connection closed by authenticating user root 10.0.0.1 port 1 [preauth]", Line.REJECTED),
         ("Disconnected from user root 10.0.0.1 port 1", Line.CLOSED),
@@ -30,10 +34,10 @@ def test_kinds(line: str, kind: Line) -> None:
 
 
 def test_what_each_level_shows() -> None:
-    """QUIET nothing, ERROR faults of sshd, INFO logins and faults, VERBOSE all."""
+    """QUIET nothing, ERROR faults of sshd and refused sources, INFO logins and faults, VERBOSE all."""
     for kind in Line:
         assert not sshlog.shown(kind, "QUIET")
-        assert sshlog.shown(kind, "ERROR") is (kind is Line.ERROR)
+        assert sshlog.shown(kind, "ERROR") is (kind in (Line.ERROR, Line.BARRED))
         assert sshlog.shown(kind, "INFO") is (kind not in (Line.OTHER, Line.SESSION))
         assert sshlog.shown(kind, "VERBOSE")
         assert sshlog.severity(kind, "VERBOSE") >= 20
