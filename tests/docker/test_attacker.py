@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.timeout(170)]
 STACKS = ("openmpi4", "openmpi5")
 PYTHON = "/opt/mpiboot/bin/python"
 HTTP_PORT = "9650"
-NOT_READY, LAUNCH_FAILED = 240, 242
+NOT_READY, LOST, LAUNCH_FAILED, FALSE_SUCCESS = 240, 241, 242, 243
 SMALL = ("--memory", "400m", "--memory-swap", "400m")
 NOBODY_OPENS = """
 import os, socket
@@ -99,7 +99,10 @@ def test_a_job_goes_on_while_it_is_attacked(scene: Scene) -> None:
     scene.says("vandal", "http done", 60)
     scene.says("vandal2", "http done", 60)
     scene.says("burglar", "tried", 60)
-    assert int(re.findall(r"tried (\d+)", box.logs("burglar"))[0]) > 0
+    assert int(re.findall(r"tried (\d+)", box.logs("burglar"))[0]) >= 28  # 4 plain names, 7 ways
+    seen = box.logs("w1")
+    assert re.search(r"User nobody from \S+ not allowed because not listed", seen)
+    assert "drop connection #1" in seen  # the crowd has come up against the bound for one source
     docker("exec", f"{box.run}-w2", "touch", "/tmp/end", check=True)
     assert box.wait("launcher") == 0
     assert [box.wait(name, 30) for name in ("w1", "w2")] == [0, 0]
@@ -119,9 +122,14 @@ def test_a_thief_of_the_host_key_makes_no_success(scene: Scene, flood: str) -> N
         "launcher", "launcher", "--hosts", "w1:1,w2:1", "--wait-timeout", "20", "--start-timeout",
         "10", "--launch-retries", "0", "--", "python3", "-c", "print('the job ran')", options=SMALL,
     )  # fmt: skip
-    assert box.wait("launcher", 90) in (NOT_READY, 241, LAUNCH_FAILED, 78), box.logs("launcher")
+    code, log = box.wait("launcher", 90), box.logs("launcher")
     asked = docker("cp", f"{box.run}-w2:/tmp/asked", "-").stdout
-    assert "login root" in asked  # it was believed to be w2, as it has w2's key
+    print(code, log, asked)  # noqa: T201 - shown where the test fails
+    assert "subsystem mpiboot" in asked  # it was believed to be w2, as it has w2's key
+    assert code in (NOT_READY, LOST, LAUNCH_FAILED, FALSE_SUCCESS)
+    if not flood:
+        assert "command" in asked  # mpirun came, and was told that all ended well
+    assert "the job ran" not in log
     assert not box.state("launcher")["OOMKilled"]
     scene.assert_nothing_got_in(agents=("w1", "launcher"))
 

@@ -15,7 +15,9 @@ import contextlib
 import dataclasses
 import json
 import os
+import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -27,6 +29,8 @@ from paramiko.common import AUTH_SUCCESSFUL, OPEN_SUCCEEDED
 
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
+from mpiboot.model.facts import Facts
+from mpiboot.plan import agreement
 from mpiboot.runtime import inspect, keymaking
 from mpiboot.runtime.keys import Origin
 
@@ -76,9 +80,11 @@ class Server(paramiko.ServerInterface):
 
     def speak(self, channel: paramiko.Channel) -> None:
         """Give facts, answer what is asked with a yes, and forge the rest."""
-        hostile = dataclasses.replace(inspect.facts(os.environ), path="$(touch /tmp/canary):/tmp")
+        facts = believable()
+        if self.flood:
+            facts = dataclasses.replace(facts, path="$(touch /tmp/canary):/tmp")
         with contextlib.suppress(OSError, EOFError):
-            channel.sendall(messages.facts_message(hostile, ticket=1).encode())
+            channel.sendall(messages.facts_message(facts, ticket=1).encode())
             while self.flood:
                 channel.sendall(b"y" * 65536)
             for message in FORGED:
@@ -89,6 +95,19 @@ class Server(paramiko.ServerInterface):
                 with contextlib.suppress(ValueError):
                     asked = json.loads(line)
                     channel.sendall(json.dumps({**asked, "ok": True, "code": 0}).encode() + b"\n")
+
+
+def believable() -> Facts:
+    """Tell of this container what a worker would."""
+    env = dict(os.environ)
+    mpirun = shutil.which("mpirun") or ""
+    said = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=True).stdout
+    return dataclasses.replace(
+        inspect.facts(env),
+        mpi=agreement.called(said),
+        mpi_path=os.path.realpath(mpirun),
+        daemon=inspect.find_daemon(mpirun, agreement.daemons(said), env),
+    )
 
 
 def note(text: str) -> None:
