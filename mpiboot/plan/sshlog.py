@@ -29,6 +29,10 @@ _LEVELS = {
     Line.OTHER: 10,
 }
 
+_TOLD = 10
+_ALIKE = 256  # kinds of lines that are counted one by one; all others together
+_VARYING = re.compile(r"(?<=#)\d+|(?<=\]:)\d+|(?<=port )\d+|\d+ connections|\d\d:\d\d:\d\d")
+
 _KINDS = (
     (Line.ACCEPTED, re.compile(r"Accepted \S+ for ")),
     (Line.BARRED, re.compile(r"^User \S{1,64} from \S{1,64} not allowed because not listed")),
@@ -65,6 +69,26 @@ def shown(kind: Line, level: str) -> bool:
     if level == "INFO":
         return kind not in (Line.OTHER, Line.SESSION)
     return kind in (Line.ERROR, Line.BARRED)
+
+
+class Repeats:
+    """Counts lines that are alike but for ports and counts: nobody may fill the log by knocking."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def muted(self, kind: Line, line: str) -> bool:
+        """Tell whether a line about who was not let in has been told often enough.
+
+        The first ten are told, then each whose number is a power of two.
+        """
+        if kind not in (Line.REJECTED, Line.BARRED, Line.ERROR):
+            return False
+        alike = _VARYING.sub("", line)
+        if alike not in self._counts and len(self._counts) >= _ALIKE:
+            alike = ""
+        count = self._counts[alike] = self._counts.get(alike, 0) + 1
+        return count > _TOLD and count & (count - 1) != 0
 
 
 def severity(kind: Line, level: str) -> int:

@@ -77,6 +77,7 @@ class Service:
         self._log_level = log_level or self._settings.sshd_log_level
         self._address = address
         self._peers = peers
+        self._repeats = sshlog.Repeats()
         self._proven = False
         self._again: asyncio.Task[None] | None = None
         self._prove: Callable[[], Awaitable[None]] | None = None
@@ -215,7 +216,8 @@ class Service:
         """Pass a line of sshd's log on, and take note of logins."""
         what, level = sshlog.classify(line), self._log_level
         own = not self._proven and what is Line.ACCEPTED
-        if sshlog.shown(what, level) and not own:
+        muted = level not in ("VERBOSE", "DEBUG") and self._repeats.muted(what, line)
+        if sshlog.shown(what, level) and not own and not muted:
             logger.log(sshlog.severity(what, level), "sshd: %s", line)
         if what in (Line.REJECTED, Line.BARRED):
             self.rejected += 1

@@ -41,3 +41,25 @@ def test_what_each_level_shows() -> None:
         assert sshlog.shown(kind, "INFO") is (kind not in (Line.OTHER, Line.SESSION))
         assert sshlog.shown(kind, "VERBOSE")
         assert sshlog.severity(kind, "VERBOSE") >= 20
+
+
+def test_knocking_does_not_fill_the_log() -> None:
+    """Of 5000 dropped connections some 20 are told, of each source and user the first are."""
+    repeats = sshlog.Repeats()
+    dropped = "drop connection #{} from [10.0.0.9]:{} on [10.0.0.2]:22 past MaxStartups"
+    told = [
+        n for n in range(1, 5001)
+        if not repeats.muted(Line.ERROR, dropped.format(100 + n % 3, 30000 + n))
+    ]  # fmt: skip
+    assert told == [*range(1, 11), 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
+    other = "User root from 10.0.0.7 not allowed because not listed in AllowUsers"
+    assert not repeats.muted(Line.BARRED, other)
+    assert not repeats.muted(Line.ACCEPTED, "Accepted publickey for root from 10.0.0.1 port 1 ssh2")
+
+
+def test_ever_new_names_are_counted_together() -> None:
+    """An attacker with a new user name each time costs neither memory nor log."""
+    repeats = sshlog.Repeats()
+    told = sum(not repeats.muted(Line.REJECTED, f"Invalid user a{n}x") for n in range(20_000))
+    assert told < 256 + 30
+    assert len(repeats._counts) <= 257
