@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 _USUAL = 1000
 _LEAST = 20
-_PER_SOURCE = 100
+_PER_SOURCE = 256  # a benchmark, or a script of the user, may log in 200 times at once
 _PER_LOGIN = 2  # processes of a login under way, and descriptors that sshd holds for it
 _SHARE = 2  # half of what there is may go to logins that are not through
 

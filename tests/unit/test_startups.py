@@ -10,13 +10,13 @@ from mpiboot.plan.startups import Startups, fitted
 @pytest.mark.parametrize(
     ("peers", "nofile", "pids", "got"),
     [
-        (0, -1, None, Startups(begin=1000, full=2000, per_source=100)),
-        (0, 1_048_576, 100_000, Startups(begin=1000, full=2000, per_source=100)),
-        # 500 half-open logins from one address are cut at 100, and from many are below what is bounded.
-        (0, 8192, None, Startups(begin=1000, full=2000, per_source=100)),
+        (0, -1, None, Startups(begin=1000, full=2000, per_source=256)),
+        (0, 1_048_576, 100_000, Startups(begin=1000, full=2000, per_source=256)),
+        # 500 half-open logins from one address are cut at 256, and from many are below what is bounded.
+        (0, 8192, None, Startups(begin=1000, full=2000, per_source=256)),
         # Two processes for each login: half of the limit is left to the job.
         (0, -1, 512, Startups(begin=64, full=128, per_source=64)),
-        (0, 1024, None, Startups(begin=128, full=256, per_source=100)),
+        (0, 1024, None, Startups(begin=128, full=256, per_source=128)),
         # A thousand nodes that announce themselves through one NAT.
         (1000, -1, None, Startups(begin=2000, full=4000, per_source=2000)),
         (0, 10, 10, Startups(begin=10, full=20, per_source=10)),
