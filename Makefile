@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .SILENT:
 .NOTPARALLEL:
-.PHONY: help setup demo test check images unit process docker faults bench engine clean
+.PHONY: help setup demo test check images unit process docker faults bench lock audit engine clean
 
 PYTHON ?= /usr/bin/python3
 ARGS ?=
@@ -16,7 +16,7 @@ DEV := .venv/.stamp-dev-$(HASH)
 
 # What a job needs on this machine: `mpiboot local` makes its pods of the machine's own programs.
 JOB := iproute2 openmpi-bin openssh-client openssh-server procps python3-mpi4py
-SCRIPTS := $(filter-out %.c,$(wildcard .ci/* entrypoints/* images/recipes/*))
+SCRIPTS := $(filter-out %.c %.py,$(wildcard .ci/* entrypoints/* images/locks/renew images/recipes/*))
 
 help: ## Show this list
 	awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
 	$(BIN)/pytest tests/unit $(ARGS)
 
 process: $(DEV) ## Real processes in network namespaces; needs root
-	.ci/packages $(JOB) curl iptables
+	.ci/packages $(JOB) curl iptables strace
 	.ci/mpis
 	$(BIN)/pytest -n 2 --dist loadfile tests/process $(ARGS)
 
@@ -63,6 +63,12 @@ engine:
 bench: $(DEV) ## Benchmarks beside their baselines; ARGS="-n 9 job-4"
 	.ci/packages $(JOB)
 	$(BIN)/python -m bench $(ARGS)
+
+lock: $(DEV) ## Pin and hash what the images take from PyPI anew; ARGS="mpi4py"
+	images/locks/renew $(ARGS)
+
+audit: $(DEV) ## Ask PyPI's advisories about the agent's locked packages; needs a network
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r images/locks/agent.txt $(ARGS)
 
 clean: ## Remove .venv, caches and build files; images stay
 	rm -rf .venv .mpi .build dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
