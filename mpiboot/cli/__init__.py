@@ -56,10 +56,15 @@ _COMMANDS = {
 }
 
 
-def run(argv: Sequence[str]) -> int:
-    """Run one command and return its exit code; every failure is one clear line and a code."""
+def run(argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
+    """Run one command and return its exit code; every failure is one clear line and a code.
+
+    Args:
+        argv: its words.
+        env: the environment that it was started in; None: the one that we have.
+    """
     try:
-        return _call(argv, dict(os.environ))
+        return _call(argv, dict(os.environ) if env is None else env)
     except MpibootError as fault:
         problems = fault.problems if isinstance(fault, ProblemsError) else [str(fault)]
         for problem in problems:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from mpiboot import log
 from mpiboot.cli.sources import default_signals, needed, resolve
 from mpiboot.errors import ExitCode, ProblemsError
-from mpiboot.model import options
+from mpiboot.model import options, redacted
 from mpiboot.model.options import Resolved
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.spec import LAUNCHER, WORKER
@@ -56,6 +56,9 @@ def as_role(
     resolved = surroundings.fitted(resolved, env)
     settings = resolved.settings
     log.configure(role, level=settings.log_level, as_json=settings.log_format == "json")
+    seen = redacted.remark(resolved.origins)
+    if seen:
+        log.logger.warning("%s", seen)
     if role == WORKER:
         from mpiboot.roles import serveduser, worker  # noqa: PLC0415
 

@@ -102,7 +102,8 @@ def parse_flags(
         return {}, [str(fault)]
     unknown = [word for word in rest if word.startswith("-")]
     names = [flag for action in made._actions for flag in action.option_strings]  # noqa: SLF001
-    problems = [f"unknown option {word}{nearest(word.split('=')[0], names)}" for word in unknown]
+    asked = [word.partition("=")[0] for word in unknown]  # a value may be a secret
+    problems = [f"unknown option {flag}{nearest(flag, names)}" for flag in asked]
     if rest and not unknown:
         problems.append(f"unexpected word {rest[0]!r}: the job's command goes after --")
     return vars(known), problems
@@ -186,6 +187,10 @@ def _from_file(file: ConfigFile, raw: dict[str, tuple[object, str]]) -> list[str
 
     try:
         loaded = yaml.safe_load(file.text)
+    except yaml.MarkedYAMLError as fault:  # its text quotes the line, and that may hold the secret
+        mark = fault.problem_mark
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        return [f"{file.name}: not YAML: {fault.problem or fault.context}{where}"]
     except (yaml.YAMLError, RecursionError, ValueError) as fault:
         reason = " ".join(str(fault).split())
         return [f"{file.name}: not YAML: {reason}"]

@@ -97,4 +97,5 @@ def setting(
         "choices": choices,
         "metavar": metavar,
     }
-    return dataclasses.field(default=default, metadata=metadata)
+    # A traceback may hold the settings' repr.
+    return dataclasses.field(default=default, metadata=metadata, repr=kind not in ("secret", "url"))

@@ -22,11 +22,12 @@ from mpiboot.plan import lastwords, verdict
 from mpiboot.report import metrics, status
 from mpiboot.report.timeline import Timeline
 from mpiboot.roles import reporting
-from mpiboot.roles.reporting import Reporting
-from mpiboot.runtime import files, processes
+from mpiboot.roles.reporting import STATUS, Reporting
+from mpiboot.runtime import cores, files, processes
 from mpiboot.runtime.children import Child, Children
 from mpiboot.runtime.http import HttpServer, Reply
 from mpiboot.runtime.ladder import Ladder
+from mpiboot.runtime.ownership import Ownership
 from mpiboot.runtime.signals import SignalPump
 
 SOCKET = "agent.sock"
@@ -62,7 +63,7 @@ class Agent:
         self.settings = settings
         self.env = env
         self.job_env = job_environment(env)
-        self.children = Children()
+        self.children = Children(cores.withhold())
         self.timeline = Timeline()
         self.directory = Path()
         self.stop_signal: int | None = None
@@ -82,6 +83,7 @@ class Agent:
         self.record: Callable[[], dict[str, object]] = dict
         self._outcome: Outcome | None = None
         self.reporting = Reporting(role, settings, origins or {}, self.timeline, self)
+        self._owned: Ownership | None = None
         self._ladder: Ladder | None = None
         self._pump = SignalPump(self._signalled, self._child_died)
         self._http = HttpServer(
@@ -99,6 +101,7 @@ class Agent:
         asyncio.get_running_loop().call_later(_STARTED_S, gc.enable)
         processes.become_subreaper()
         self.directory = files.runtime_dir(self.settings.runtime_dir, self.env, self.role)
+        self._owned = Ownership(self.directory)
         self._have_temporary()
         await self._open_probes(self.settings.http_port)
 
@@ -180,8 +183,11 @@ class Agent:
         return False
 
     def close(self) -> None:
-        """Close the probe port."""
+        """Close the probe port, and wipe the private directory but for the status."""
         self._http.stop()
+        if self._owned is not None:
+            self._owned.end(keep=(STATUS,))
+            self._owned = None
 
     def _signalled(self, number: int) -> None:
         name = signal.Signals(number).name if number in set(signal.Signals) else str(number)

@@ -25,6 +25,7 @@ from mpiboot.report.timeline import Timeline, wall_clock
 if TYPE_CHECKING:
     from mpiboot.report.push import Target
 
+STATUS = "status.json"  # in the private directory, where no other file was chosen
 _FILE_S = 10.0
 _PUSH_S = 5.0
 
@@ -97,7 +98,7 @@ class Reporting:
         document = self._document()
         if (chosen or directory != Path()) and document != self._written:
             self._written = document
-            status.write_status(Path(chosen) if chosen else directory / "status.json", document)
+            status.write_status(Path(chosen) if chosen else directory / STATUS, document)
 
     def _document(self) -> dict[str, object]:
         standing = self._advance()

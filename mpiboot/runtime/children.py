@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from mpiboot.errors import CannotRunError, NotFoundError
+from mpiboot.runtime import cores
 
 Stream = int | IO[bytes] | None
 DEVNULL = subprocess.DEVNULL
@@ -77,9 +78,14 @@ def _told(program: str) -> Iterator[None]:
 
 
 class Children:
-    """The table of our children; one per agent, used from the loop's thread only."""
+    """The table of our children; one per agent, used from the loop's thread only.
 
-    def __init__(self) -> None:
+    Args:
+        core_choice: what `cores.withhold` returned where our memory is kept out of core files.
+    """
+
+    def __init__(self, core_choice: str = "") -> None:
+        self._core_choice = core_choice
         self._table: dict[int, Child] = {}
         self.orphans_reaped = 0
 
@@ -125,6 +131,7 @@ class Children:
                 start_new_session=True,
                 restore_signals=not ignore_sigpipe,
             )
+        cores.grant(popen.pid, self._core_choice)
         child = Child(name or argv[0], popen)
         self._table[child.pid] = child
         return child

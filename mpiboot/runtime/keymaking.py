@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError, MpibootError
-from mpiboot.runtime import files
+from mpiboot.runtime import cores, files
 from mpiboot.runtime.keys import HOW_TO_MAKE, KeyMaterial, Origin, look, why_not
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def _public(key: PrivateKeyTypes) -> str:
 
 def main() -> None:
     """Prepare as told on stdin, or examine without a directory, and answer on stdout, as JSON."""
+    cores.withhold()
     request = json.loads(sys.stdin.buffer.read())
     origin, directory = Origin(**request["origin"]), request["directory"]
     try:

@@ -15,7 +15,7 @@ import pwd
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ class Origin:
     """Where the key material comes from: a directory, or a secret (never logged)."""
 
     directory: str = ""
-    secret: str = ""
+    secret: str = field(default="", repr=False)
     what: str = ""
 
 
