@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from mpiboot.model import redacted
 from mpiboot.plan import rankenv
-from mpiboot.runtime import veil
 
 
 def hide(argv: Sequence[str], env: Mapping[str, str]) -> None:
@@ -17,4 +16,6 @@ def hide(argv: Sequence[str], env: Mapping[str, str]) -> None:
     shown = redacted.words(argv)
     names = {*redacted.variables(env), *filter(rankenv.is_secret, env)}
     if names or shown != list(argv):
+        from mpiboot.runtime import veil  # noqa: PLC0415 - imports follow need: start-up time counts
+
         veil.draw(argv, shown, names)

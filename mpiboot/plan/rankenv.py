@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mpiboot.model.facts import Facts
 from mpiboot.plan.rankrules import (
     FROM_THE_CLUSTER,
     NO_SECRETS,
@@ -16,6 +16,9 @@ from mpiboot.plan.rankrules import (
     STAY,
     TRAVEL,
 )
+
+if TYPE_CHECKING:  # each start asks here which of its variables are secrets, and facts take 4 ms
+    from mpiboot.model.facts import Facts
 
 _LONGEST = 128 * 1024 - 1  # MAX_ARG_STRLEN, less the NUL: the kernel takes no longer NAME=VALUE
 _PROTOCOLS = ("tcp://", "udp://", "sctp://")

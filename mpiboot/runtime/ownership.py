@@ -31,7 +31,7 @@ class Ownership:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        if self._alone():
+        if self._alone(unless_told=False):  # it may be another container's, too
             wipe(directory)
         if not any(directory.iterdir()):
             (directory / _MARK).touch(mode=0o600)
@@ -40,17 +40,18 @@ class Ownership:
 
     def end(self, keep: Collection[str] = ()) -> None:
         """Wipe the directory, less the files named, unless somebody else owns it, too."""
-        if self._alone():
+        if self._alone(unless_told=True):  # our keys must not stay
             wipe(self._directory, keep)
         os.close(self._lock)
 
-    def _alone(self) -> bool:
+    def _alone(self, *, unless_told: bool) -> bool:
+        """Tell whether nobody else owns it; where a file system has no locks nobody can be told of."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        except OSError:  # a file system without locks
-            return True
+        except OSError:
+            return unless_told
         return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
@@ -263,3 +264,18 @@ def test_launcher_with_the_new_secret_first(agents: Agents) -> None:
     assert launcher.out == b""
     worker.pod.send(signal.SIGTERM)
     agents.assert_global()
+
+
+def test_without_locks_only_the_end_wipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a file system has no locks, what is there may be another's and stays; ours goes at the end."""
+    Ownership(tmp_path).end()
+    (tmp_path / "user_key").touch()
+    monkeypatch.setattr(fcntl, "flock", _no_lock)
+    owned = Ownership(tmp_path)
+    assert (tmp_path / "user_key").exists()
+    owned.end()
+    assert _left(tmp_path) == [".mpiboot"]
+
+
+def _no_lock(_fd: int, _how: int) -> None:
+    raise OSError(37, "No locks available")
