@@ -231,6 +231,7 @@ def test_boot_04_a_login_that_runs_no_command_is_told_as_such(
     passwd.write_text("\n".join(["root:x:0:0:root:/root:/usr/sbin/nologin", *entries[1:]]) + "\n")
     env = {"MPIBOOT_SECRET_FILE": None, "MPIBOOT_KEY_DIR": str(job)}
     healthy = agents.worker("w1", env=env)
+    healthy.until_ready()  # one strike: a launcher that is quicker would never tell it of the end
     w2 = plain_sshd(
         agents, "w2", host_key=host_key, authorized=[job / "id_ed25519"], directory=tmp_path,
         binds=(Bind(source=str(passwd), target="/etc/passwd"),),

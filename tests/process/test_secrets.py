@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import resource
 import secrets
 import signal
@@ -279,3 +280,22 @@ def test_without_locks_only_the_end_wipes(tmp_path: Path, monkeypatch: pytest.Mo
 
 def _no_lock(_fd: int, _how: int) -> None:
     raise OSError(37, "No locks available")
+
+
+def test_rank_finds_no_secret_in_any_process(agents: Agents, secret: str) -> None:
+    """A rank that reads environment and command line of all processes beside it, PID 1 too, finds none."""
+    env = {"MPIBOOT_SECRET_FILE": None, "MPIBOOT_SECRET": secret, "WANDB_API_KEY": f"key-{secret}"}
+    agents.worker("w1", env=env)
+    look = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; echo; echo looked"
+    hosts = "w1:1,launcher:1"
+    launcher = agents.launcher(
+        "sh", "-c", look, hosts=hosts, env=env, options=["-x", "WANDB_API_KEY"]
+    )
+
+    assert launcher.wait() == 0
+    assert launcher.out.splitlines().count(b"looked") == 2
+    assert b"MPIBOOT_SECRET=\0" in launcher.out.replace(b"\n", b"\0")  # PID 1 was among them
+    # The rank was given this one by name; nobody else shows it, and nobody at all the job's own.
+    assert f"MPIBOOT_SECRET={secret}".encode() not in launcher.out
+    assert re.search(rb"(?<!key-)" + secret.encode(), launcher.out) is None
+    agents.assert_global()
