@@ -126,7 +126,9 @@ def testimony_message(said: Testimony) -> Message:
 
 def read_testimony(message: Message) -> Testimony:
     """Unwrap a testimony; what is wrong in it counts as not known."""
-    names = ("peak_bytes", "limit_bytes", "sessions", "sshd_restarts")
+    names = (
+        "peak_bytes", "limit_bytes", "sessions", "sshd_restarts", "forks_refused", "pids_limit",
+    )  # fmt: skip
     known = {name: whole(message.body, name, 1 << 60) or 0 for name in names}
     return Testimony(oom_kills=whole(message.body, "oom_kills", 1 << 60), **known)
 

@@ -42,6 +42,9 @@ class Facts:
         gpus: GPUs visible to a session.
         memory_bytes: limit of its cgroup, else the machine's memory; 0 unknown.
         shm_bytes: size of /dev/shm; 0 when absent.
+        shm_used_bytes: what was used of it before the job.
+        pids: how many processes and threads its cgroup may have; 0: as many as there are, or unknown.
+        pids_used: how many it had before the job.
         nofile: soft limit of open files; -1 unlimited.
         memlock_bytes: soft limit of locked memory; -1 unlimited.
         mpi: name and version of its MPI, `Open MPI 4.1.4`; the first line of `mpirun --version`
@@ -66,6 +69,9 @@ class Facts:
     gpus: int = 0
     memory_bytes: int = 0
     shm_bytes: int = 0
+    shm_used_bytes: int = 0
+    pids: int = 0
+    pids_used: int = 0
     nofile: int = 0
     memlock_bytes: int = 0
     mpi: str = ""
@@ -100,6 +106,9 @@ def from_json(data: Mapping[str, object]) -> Facts:
         gpus=min(int(_number(data, "gpus")), 1024),
         memory_bytes=int(_number(data, "memory_bytes")),
         shm_bytes=int(_number(data, "shm_bytes")),
+        shm_used_bytes=int(_number(data, "shm_used_bytes")),
+        pids=int(_number(data, "pids")),
+        pids_used=int(_number(data, "pids_used")),
         nofile=int(_number(data, "nofile", least=-1)),
         memlock_bytes=int(_number(data, "memlock_bytes", least=-1)),
         mpi=_text(data, "mpi"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from mpiboot.mpi import hydra
-from mpiboot.mpi.protocol import Export, Invocation, Request, Variable, Words
+from mpiboot.mpi.protocol import Export, Invocation, Needs, Request, Variable, Words
 
 NAME = "Intel MPI"
 FAMILY = hydra.FAMILY
@@ -16,6 +16,9 @@ LOSES_STDIN = False
 SPOILS_STDOUT = False
 DIES_OF_SIGPIPE = True
 SITE_FILES = ()
+# One file for all ranks of a host, of more than 1 GiB, and allocated as it is used: large messages to
+# all others used 4.2 MiB a rank.
+NEEDS = Needs(rank_shm_bytes=5 << 20, alone_too=False, rank_threads=1)
 
 hostfile = hydra.hostfile
 check_names = hydra.check_names

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from mpiboot.model.outcome import Failure
 from mpiboot.mpi import openmpi
 from mpiboot.mpi.openmpi import Param, Texts
-from mpiboot.mpi.protocol import Invocation, Node, Request, Words
+from mpiboot.mpi.protocol import Invocation, Needs, Node, Request, Words
 
 NAME = "Open MPI 4"
 FAMILY = openmpi.FAMILY
@@ -22,6 +22,8 @@ LOSES_STDIN = False
 SPOILS_STDOUT = False
 DIES_OF_SIGPIPE = False
 SITE_FILES = openmpi.SITE_FILES
+# Segments of `btl vader`, allocated as they are used: large messages to all others used 1 MiB of 4.
+NEEDS = Needs(rank_shm_bytes=4 << 20, alone_too=False, rank_threads=3)
 
 hostfile = openmpi.hostfile
 site_params = openmpi.site_params

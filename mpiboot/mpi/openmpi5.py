@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from mpiboot.model.outcome import Failure
 from mpiboot.mpi import openmpi
 from mpiboot.mpi.openmpi import Param, Texts
-from mpiboot.mpi.protocol import Invocation, Node, Request, Words
+from mpiboot.mpi.protocol import Invocation, Needs, Node, Request, Words
 
 NAME = "Open MPI 5"
 FAMILY = openmpi.FAMILY
@@ -22,6 +22,8 @@ LOSES_STDIN = True
 SPOILS_STDOUT = True
 DIES_OF_SIGPIPE = False
 SITE_FILES = openmpi.SITE_FILES
+# Segments of `btl sm`: where more than 16 MiB are not free it makes none, and without TCP the job fails.
+NEEDS = Needs(rank_shm_bytes=16 << 20, alone_too=False, rank_threads=2)
 
 hostfile = openmpi.hostfile
 site_params = openmpi.site_params

@@ -135,6 +135,21 @@ class Invocation:
     variables: tuple[Variable, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What a job takes of a container's limits, as it was measured with this MPI.
+
+    Attributes:
+        rank_shm_bytes: of /dev/shm, for each rank of a host.
+        alone_too: whether a rank that is alone on its host takes that, too.
+        rank_threads: threads of a rank that makes none itself, with its own.
+    """
+
+    rank_shm_bytes: int
+    alone_too: bool
+    rank_threads: int
+
+
 class Dialect(Protocol):
     """One MPI implementation."""
 
@@ -165,6 +180,10 @@ class Dialect(Protocol):
     @property
     def DIES_OF_SIGPIPE(self) -> bool:  # noqa: N802 - a module constant
         """Whether it dies, with 141, of a daemon that has gone, instead of telling what happened."""
+
+    @property
+    def NEEDS(self) -> Needs:  # noqa: N802 - a module constant
+        """What its ranks need of a container's limits."""
 
     @property
     def SITE_FILES(self) -> tuple[str, ...]:  # noqa: N802 - a module constant

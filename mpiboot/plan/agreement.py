@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Facts
 from mpiboot.mpi import DIALECTS
+from mpiboot.mpi.protocol import Needs
 from mpiboot.plan.parties import Party, listed
 
 _CALLED = re.compile(r"(.+?) (\d+)\.(\d+)\S*")
@@ -58,6 +59,16 @@ def parsed(text: str) -> Mpi | None:
     if found is None or found[1] not in _PACKAGES:
         return None
     return Mpi(name=found[1], major=int(found[2]), minor=int(found[3]))
+
+
+def needs(text: str) -> Needs | None:
+    """Find what an MPI needs that `called` wrote down; None for one that is not known."""
+    found = parsed(text)
+    if found is None:
+        return None
+    known = {one.NAME: one.NEEDS for one in DIALECTS}
+    newest = "Open MPI 5" if found.name == "Open MPI" else found.name
+    return known.get(f"{found.name} {found.major}") or known[newest]
 
 
 def check(hosts: Sequence[Party], mpi: str, mpirun: str, *, by_path: bool) -> list[str]:

@@ -63,6 +63,8 @@ class Testimony:
         limit_bytes: of its memory; 0: none, or not known.
         sessions: SSH sessions for commands that were opened for the attempt.
         sshd_restarts: how often its sshd died meanwhile.
+        forks_refused: how often its limit of processes and threads has refused one more meanwhile.
+        pids_limit: that limit; 0: none, or not known.
     """
 
     oom_kills: int | None = None
@@ -70,6 +72,8 @@ class Testimony:
     limit_bytes: int = 0
     sessions: int = 0
     sshd_restarts: int = 0
+    forks_refused: int = 0
+    pids_limit: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +97,7 @@ class Evidence:
         left: workers that an elastic job lost, and went on.
         own: whether the job's command calls mpirun itself, so that where ranks run is its business.
         testimony: of the workers that answered at the end, by host.
+        shm_bytes: size of /dev/shm by host, where it is known.
         warned_s: time that the ranks were given to save their work, when they were warned.
     """
 
@@ -112,6 +117,7 @@ class Evidence:
     left: Sequence[Lost] = ()
     own: bool = False
     testimony: Mapping[str, Testimony] = field(default_factory=dict)
+    shm_bytes: Mapping[str, int] = field(default_factory=dict)
     warned_s: float | None = None
 
     @property

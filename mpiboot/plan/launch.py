@@ -14,6 +14,7 @@ from mpiboot.plan import (
     access,
     agreement,
     discovery,
+    limits,
     neighbours,
     networks,
     parties,
@@ -67,8 +68,9 @@ def prepare(
     called = _call(dialect, replace(request, command=wrapping.command(wrapper, command)))
     kept = scene.kept()
     told = remarks.told(layout, facts, scene.choice, differing, kept)
+    warned = tuple(limits.warnings(layout, facts, ground.facts, dialect.NEEDS))
     notes = remarks.whole(dialect, scene.ground, layout, facts)
-    notes += [f"network: {scene.choice.reason}", *taken.notes, *told, unwrapped]
+    notes += [f"network: {scene.choice.reason}", *taken.notes, *told, *warned, unwrapped]
     return LaunchPlan(
         program=command[0],
         files=access.files(settings, dialect, ground, layout),
@@ -77,6 +79,8 @@ def prepare(
         environ={**request.environ, **{one.name: one.value for one in called.variables}},
         notes=tuple(filter(None, notes)),
         told=tuple(filter(None, (*told, wrapping.unheard(settings)))),
+        warned=warned,
+        shm_bytes=limits.shm_sizes(layout, facts),
         kept=tuple((one.name, one.reason) for one in kept),
         wrapper=wrapper,
         pipe_stdout=dialect.SPOILS_STDOUT,

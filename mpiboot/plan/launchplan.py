@@ -33,6 +33,8 @@ class LaunchPlan:
         environ: its environment.
         notes: what else a person should know.
         told: those of them that the log shows at once.
+        warned: what limits of the containers may break.
+        shm_bytes: size of /dev/shm by host, where it is known.
         kept: variables of this container that ranks do not get, each with the reason.
         wrapper: what each rank is started through; None: nothing.
         own: whether the job's command starts mpirun itself.
@@ -48,6 +50,8 @@ class LaunchPlan:
     environ: Mapping[str, str]
     notes: tuple[str, ...]
     told: tuple[str, ...]
+    warned: tuple[str, ...]
+    shm_bytes: Mapping[str, int]
     kept: tuple[tuple[str, str], ...]
     wrapper: Wrapper | None
     own: bool = False

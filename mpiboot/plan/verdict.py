@@ -10,7 +10,7 @@ from dataclasses import replace
 from mpiboot.errors import ExitCode, MpibootError
 from mpiboot.model.outcome import Failure, Fault, Outcome
 from mpiboot.mpi.protocol import Dialect
-from mpiboot.plan import causes, daemons, ranks
+from mpiboot.plan import causes, daemons, limits, ranks
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost, Testimony
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.ranks import End, Ranks
@@ -30,7 +30,10 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     lost = [
         Failure(message=f"{one.host} was lost: {one.why}", host=one.host) for one in evidence.lost
     ]
-    seen = [_with_memory(one, evidence) for one in _merged(told, evidence.ranks)]
+    seen = [
+        limits.explained(_with_memory(one, evidence), evidence)
+        for one in _merged(told, evidence.ranks)
+    ]
     base = Outcome(
         code=evidence.code,
         fault=Fault.USER,
@@ -41,7 +44,13 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     )
     if evidence.halt is not None:
         return _halted(base, evidence.halt, evidence.warned_s)
-    return _by_evidence(base, evidence, dialect)
+    return _with_limit(_by_evidence(base, evidence, dialect), evidence)
+
+
+def _with_limit(outcome: Outcome, evidence: Evidence) -> Outcome:
+    """Name a limit of processes that refused some: whatever failed most likely failed of it."""
+    refused = limits.refused(evidence) if outcome.code else ""
+    return replace(outcome, message=f"{outcome.message}; {refused}") if refused else outcome
 
 
 def _losses(evidence: Evidence, told: Sequence[Failure], survived: int | None) -> list[Lost]:
@@ -145,6 +154,8 @@ def _of_worker(host: str, said: Testimony) -> Iterator[str]:
         yield f"{host}: its memory limit has killed {said.oom_kills} processes{_limit(said)}"
     if said.sshd_restarts:
         yield f"{host}: its sshd died {said.sshd_restarts} times"
+    if said.forks_refused:
+        yield f"{host}: its limit of processes and threads refused {said.forks_refused}"
 
 
 def _merged(told: Sequence[Failure], seen: Ranks) -> list[Failure]:
@@ -311,6 +322,10 @@ def of_error(fault: BaseException) -> Outcome:
         place = f": {fault.filename}" if fault.filename else ""
         message = f"{fault.strerror}{place}; make room there, or choose another --runtime-dir"
         return Outcome(code=int(ExitCode.CONFIG), fault=Fault.CONFIGURATION, message=message)
+    if limits.is_shortage(fault):
+        message = f"this container can start no more processes or threads; {limits.raised()}"
+        code = int(ExitCode.LAUNCH_FAILED)
+        return Outcome(code=code, fault=Fault.INFRASTRUCTURE, message=message)
     message = f"{type(fault).__name__}: {fault}"
     return Outcome(code=int(ExitCode.INTERNAL), fault=Fault.INTERNAL, message=message)
 

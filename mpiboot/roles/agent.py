@@ -18,12 +18,12 @@ from mpiboot.model.options import PARCEL
 from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.model.settings import Settings
 from mpiboot.model.standing import Task
-from mpiboot.plan import lastwords, verdict
+from mpiboot.plan import lastwords, limits, verdict
 from mpiboot.report import metrics, status
 from mpiboot.report.timeline import Timeline
 from mpiboot.roles import reporting
 from mpiboot.roles.reporting import STATUS, Reporting
-from mpiboot.runtime import cores, files, processes
+from mpiboot.runtime import cores, files, openfiles, processes
 from mpiboot.runtime.children import Child, Children
 from mpiboot.runtime.http import HttpServer, Reply
 from mpiboot.runtime.ladder import Ladder
@@ -97,6 +97,7 @@ class Agent:
             ConfigError: no private directory, or the port is taken.
         """
         self._pump.start()
+        _soften_limits()
         self.reporting.check(os.uname().nodename)
         asyncio.get_running_loop().call_later(_STARTED_S, gc.enable)
         processes.become_subreaper()
@@ -221,6 +222,18 @@ class Agent:
     def _metrics(self) -> Reply:
         text = self.reporting.metrics()
         return Reply(status=200, body=text, content_type=metrics.CONTENT_TYPE)
+
+
+def _soften_limits() -> None:
+    """Give all that we start sane limits: mpirun, sshd and its sessions have them from us."""
+    soft, hard = openfiles.pair(openfiles.NOFILE)
+    files_wanted = limits.softened(soft, hard)
+    if files_wanted is not None:
+        openfiles.soften(openfiles.NOFILE, files_wanted)
+        logger.info(
+            "open files: the limit was %s, and is %s for all that starts here", soft, files_wanted
+        )
+    openfiles.soften(openfiles.MEMLOCK, openfiles.pair(openfiles.MEMLOCK)[1])
 
 
 async def _as_it_is(outcome: Outcome) -> Outcome:

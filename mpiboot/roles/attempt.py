@@ -211,6 +211,8 @@ class Attempt:
         )
         for line in plan.told:
             logger.info("%s", line)
+        for line in plan.warned:
+            logger.warning("%s", line)
         chosen = self._chosen_leases(arranged)
         claimed = self._claimant.claim(chosen, self._settings.attempt_timeout_s)
         if not await agent.unless_stopped(claimed):

@@ -188,6 +188,7 @@ class Watch:
             left=tuple(self._left),
             own=self._plan.own,
             testimony=dict(self._roll_call.testimony),
+            shm_bytes=self._plan.shm_bytes,
             warned_s=self._warned_s,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mpiboot.plan.evidence import Testimony
-from mpiboot.runtime import memory
+from mpiboot.runtime import memory, pids
 
 
 class Witness:
@@ -19,12 +19,14 @@ class Witness:
         self._restarts = restarts
         self._sessions = 0
         self._first = memory.counters()
+        self._first_refused = pids.counters().refused or 0
         self._first_restarts = 0
 
     def begin(self) -> None:
         """Begin a new attempt."""
         self._sessions = 0
         self._first = memory.counters()
+        self._first_refused = pids.counters().refused or 0
         self._first_restarts = self._restarts()
 
     def session(self) -> None:
@@ -33,7 +35,7 @@ class Witness:
 
     def testify(self) -> Testimony:
         """Tell of the attempt."""
-        now, then = memory.counters(), self._first.oom_kills
+        now, then, tasks = memory.counters(), self._first.oom_kills, pids.counters()
         kills = None if now.oom_kills is None or then is None else max(0, now.oom_kills - then)
         return Testimony(
             oom_kills=kills,
@@ -41,6 +43,8 @@ class Witness:
             limit_bytes=now.limit_bytes or 0,
             sessions=self._sessions,
             sshd_restarts=self._restarts() - self._first_restarts,
+            forks_refused=max(0, (tasks.refused or 0) - self._first_refused),
+            pids_limit=tasks.limit or 0,
         )
 
 

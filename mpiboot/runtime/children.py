@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from mpiboot.errors import CannotRunError, NotFoundError
+from mpiboot.errors import CannotRunError, LaunchFailedError, NotFoundError
 from mpiboot.runtime import cores
 
 Stream = int | IO[bytes] | None
@@ -73,6 +73,11 @@ def _told(program: str) -> Iterator[None]:
             f"cannot start {program}: {fault.filename or program} does not exist",
             hint="check the path, or PATH in this container",
         ) from fault
+    except BlockingIOError as fault:  # of fork(2): EAGAIN
+        raise LaunchFailedError(
+            f"cannot start {program}: this container may have no more processes",
+            hint="raise its limit (docker: --pids-limit; Kubernetes: podPidsLimit of the kubelet)",
+        ) from fault
     except OSError as fault:
         raise CannotRunError(f"cannot start {program}: {fault.strerror}") from fault
 
@@ -118,6 +123,7 @@ class Children:
         Raises:
             NotFoundError: there is no such program (127).
             CannotRunError: it exists but cannot be executed (126).
+            LaunchFailedError: no process can be made here.
         """
         with _told(argv[0]):
             popen = subprocess.Popen(

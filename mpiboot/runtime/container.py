@@ -13,10 +13,8 @@ from pathlib import Path
 from mpiboot.model.accounts import Entry
 from mpiboot.model.checkup import First, Limits, Trial, User
 from mpiboot.model.places import File, Room
-from mpiboot.runtime import account, files, memory
+from mpiboot.runtime import account, files, memory, pids
 from mpiboot.runtime.files import kernel_text
-
-_PIDS = ("/sys/fs/cgroup", "/sys/fs/cgroup/pids")
 
 
 def user(told: Trial, entry: Entry | None, env: Mapping[str, str]) -> User:
@@ -90,13 +88,12 @@ def shared_memory() -> Room:
 def limits() -> Limits:
     """Read the limits of this process and its container."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    base = next((one for one in _PIDS if Path(one, "pids.max").exists()), _PIDS[0])
-    most, used = (kernel_text(f"{base}/pids.{what}").strip() for what in ("max", "current"))
+    counted = pids.counters()
     return Limits(
         nofile=(soft, hard),  # -1 is RLIM_INFINITY
-        memlock_bytes=resource.getrlimit(resource.RLIMIT_MEMLOCK)[0],
-        pids=int(most) if most.isdigit() else None,
-        pids_used=int(used) if used.isdigit() else None,
+        memlock_bytes=resource.getrlimit(resource.RLIMIT_MEMLOCK)[1],
+        pids=counted.limit,
+        pids_used=counted.used,
         cgroup=memory.version(),
     )
 

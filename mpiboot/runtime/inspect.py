@@ -18,7 +18,7 @@ from pathlib import Path
 from mpiboot import __version__
 from mpiboot.model import shims
 from mpiboot.model.facts import Facts, Network
-from mpiboot.runtime import siblings
+from mpiboot.runtime import pids, siblings
 from mpiboot.runtime.files import head, kernel_text
 
 _CGROUP = Path("/sys/fs/cgroup")
@@ -32,6 +32,8 @@ def facts(env: Mapping[str, str], link: str = "") -> Facts:
         env: the environment that a session has here.
         link: path of the agent's socket.
     """
+    shm_bytes, shm_used_bytes = _shm()
+    counted = pids.counters()
     return Facts(
         hostname=os.uname().nodename,
         addresses=tuple(addresses()),
@@ -39,7 +41,10 @@ def facts(env: Mapping[str, str], link: str = "") -> Facts:
         cpus=cpus(),
         gpus=gpus(env),
         memory_bytes=_memory(),
-        shm_bytes=_shm(),
+        shm_bytes=shm_bytes,
+        shm_used_bytes=shm_used_bytes,
+        pids=counted.limit or 0,
+        pids_used=counted.used or 0,
         nofile=_limit(resource.RLIMIT_NOFILE),
         memlock_bytes=_limit(resource.RLIMIT_MEMLOCK),
         path=env.get("PATH", ""),
@@ -135,12 +140,13 @@ def _memory() -> int:
     return total
 
 
-def _shm() -> int:
+def _shm() -> tuple[int, int]:
+    """Return size of /dev/shm, and what is used of it."""
     try:
         seen = os.statvfs("/dev/shm")  # noqa: S108 - its size is the fact
     except OSError:
-        return 0
-    return seen.f_blocks * seen.f_frsize
+        return 0, 0
+    return seen.f_blocks * seen.f_frsize, (seen.f_blocks - seen.f_bavail) * seen.f_frsize
 
 
 def _limit(which: int) -> int:

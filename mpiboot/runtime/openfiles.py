@@ -1,8 +1,23 @@
-"""How many files this process may open: a launcher with many leases needs more than is usual."""
+"""Limits of this process that are raised, or lowered, for all that it starts."""
 
 from __future__ import annotations
 
+import contextlib
 import resource
+
+NOFILE = resource.RLIMIT_NOFILE
+MEMLOCK = resource.RLIMIT_MEMLOCK
+
+
+def pair(which: int) -> tuple[int, int]:
+    """Return the soft and the hard limit; -1 is none."""
+    return resource.getrlimit(which)  # RLIM_INFINITY is -1
+
+
+def soften(which: int, soft: int) -> None:
+    """Set the soft limit; the hard one stays. What the kernel refuses stays as it was."""
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(which, (soft, resource.getrlimit(which)[1]))
 
 
 def room_for(wanted: int) -> int:

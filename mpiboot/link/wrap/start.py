@@ -136,7 +136,10 @@ def _fork() -> int:
         return os.fork()
     except OSError as fault:
         reason = os.strerror(fault.errno or 0).lower()
-        text = f"no process can be made for it: {reason}; raise the limit of processes or of memory"
+        text = (
+            f"no process can be made for it: {reason}; raise the limit of processes (docker:"
+            " --pids-limit; Kubernetes: podPidsLimit) or of memory"
+        )
         raise CannotRunError(126, "not executable", text) from None
 
 

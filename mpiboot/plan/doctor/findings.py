@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mpiboot.model.checkup import Trial
 from mpiboot.model.diagnosis import Finding, Grade
+from mpiboot.plan.limits import Concern
 
 MIB = 1 << 20
 
@@ -16,6 +19,12 @@ def good(text: str) -> Finding:
 def doubtful(text: str, remedy: str) -> Finding:
     """Write down what may go wrong, or costs time."""
     return Finding(grade=Grade.WARNING, text=text, remedy=remedy)
+
+
+def concerned(concern: Concern | None) -> Iterator[Finding]:
+    """Write down a limit that is too low, if it is."""
+    if concern is not None:
+        yield doubtful(concern.text, concern.remedy)
 
 
 def tried(trial: Trial) -> Finding:

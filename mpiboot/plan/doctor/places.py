@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mpiboot.model.checkup import Checkup
 from mpiboot.model.diagnosis import Finding
 from mpiboot.model.places import File
+from mpiboot.plan import limits
+from mpiboot.plan.doctor import strength
 from mpiboot.plan.doctor.findings import MIB, doubtful, good, size, tried
 
 _LEAST_FREE = 16 * MIB
 _ENGINES_DEFAULT = 64 * MIB
-_FOR_GPUS = 1024 * MIB
-_MORE_SHM = "docker: --shm-size 1g; compose: shm_size; Kubernetes: an emptyDir with medium Memory at /dev/shm"
+_MORE_SHM = limits.MORE_SHM.format("1g")
 
 
 def files(seen: Checkup) -> Iterator[Finding]:
@@ -57,6 +59,10 @@ def shared_memory(seen: Checkup) -> Iterator[Finding]:
     """Ranks of one host talk through /dev/shm, or read each other's memory."""
     shm, all_bytes, free = seen.shm, seen.shm.size_bytes or 0, seen.shm.free_bytes or 0
     share = "MPI, NCCL and data loaders share it, and a rank that finds it full dies of a bus error"
+    needs, ranks = strength.needs(seen), strength.slots(seen)
+    few = limits.shared_memory(
+        replace(seen.facts, shm_bytes=all_bytes, shm_used_bytes=all_bytes - free), needs, ranks
+    )
     if shm.why_not:
         yield doubtful(f"{shm.path} cannot be used: {shm.why_not}", _MORE_SHM)
     elif free < _LEAST_FREE:
@@ -64,9 +70,11 @@ def shared_memory(seen: Checkup) -> Iterator[Finding]:
             f"{shm.path} has {size(free)} of {size(all_bytes)} free: {share}",
             f"remove what dead programs have left there; {_MORE_SHM}",
         )
-    elif all_bytes <= _ENGINES_DEFAULT or (seen.facts.gpus and all_bytes < _FOR_GPUS):
-        why = f" with {seen.facts.gpus} GPUs" if seen.facts.gpus else ""
-        yield doubtful(f"{shm.path} is {size(all_bytes)}{why}: {share}", _MORE_SHM)
+    elif few is not None:
+        yield doubtful(f"{few.text}: {share}", few.remedy)
+    elif all_bytes <= _ENGINES_DEFAULT:
+        need = f"MPI with {ranks} ranks may need {size(limits.shm_needed(needs, ranks))} of it"
+        yield doubtful(f"{shm.path} is {size(all_bytes)}, and {need}: {share}", _MORE_SHM)
     else:
         yield good(f"{shm.path} is {size(all_bytes)}, {size(free)} free")
     if seen.facts.cma is False:

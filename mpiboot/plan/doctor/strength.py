@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mpiboot.errors import ExitCode
 from mpiboot.model.checkup import Checkup
 from mpiboot.model.diagnosis import Finding, Grade
 from mpiboot.model.spec import LAUNCHER
+from mpiboot.mpi.protocol import Needs
 from mpiboot.plan import agreement
-from mpiboot.plan.doctor.findings import MIB, doubtful, good, size, tried
+from mpiboot.plan import limits as bounds
+from mpiboot.plan.doctor.findings import MIB, concerned, doubtful, good, size, tried
 
-_LEAST_FILES, _MOST_FILES = 1024, 1 << 20
-_LEAST_PIDS = 256
+_NEEDS_OF_MOST = Needs(rank_shm_bytes=16 << 20, alone_too=False, rank_threads=3)
 _LEAST_MEMORY = 64 * MIB
 _INITS = ("tini", "dumb-init", "docker-init", "catatonit", "s6-svscan", "systemd", "pause")
 
@@ -47,14 +49,14 @@ def cpus(seen: Checkup) -> Iterator[Finding]:
     """Ranks that wait spin: more of them than CPUs stand in each other's way."""
     facts = seen.facts
     text = f"{facts.cpus:g} CPUs by quota and cpuset, {facts.gpus} GPUs"
-    slots = int(seen.slots) if seen.slots.isdigit() else facts.auto_slots
-    if facts.cpus and slots > facts.cpus:
+    wanted = slots(seen)
+    if facts.cpus and wanted > facts.cpus:
         yield doubtful(
-            f"{text} for {slots} slots: ranks will share CPUs; MPI is told to yield, and is slower",
+            f"{text} for {wanted} slots: ranks will share CPUs; MPI is told to yield, and is slower",
             "raise the CPU limit, or lower --slots",
         )
     else:
-        yield good(f"{text}: {slots} slots")
+        yield good(f"{text}: {wanted} slots")
 
 
 def memory(seen: Checkup) -> Iterator[Finding]:
@@ -81,33 +83,31 @@ def memory(seen: Checkup) -> Iterator[Finding]:
         yield good(text)
 
 
+def needs(seen: Checkup) -> Needs:
+    """Return what the MPI here needs; of one that is not known, as much as the greediest."""
+    return agreement.needs(seen.facts.mpi) or _NEEDS_OF_MOST
+
+
+def slots(seen: Checkup) -> int:
+    """Return how many ranks may come here."""
+    return int(seen.slots) if seen.slots.isdigit() else seen.facts.auto_slots
+
+
 def limits(seen: Checkup) -> Iterator[Finding]:
     """Too few open files end connections, absurdly many slow each start; RDMA locks memory."""
-    limits = seen.limits
+    limits, ranks = seen.limits, slots(seen)
     soft, hard = limits.nofile
-    files = f"{'unlimited' if soft < 0 else soft} open files"
-    if 0 <= soft < _LEAST_FILES:
-        yield doubtful(
-            f"{files}: each rank holds a connection to many others",
-            f"raise it (docker: --ulimit nofile={_LEAST_FILES}:{max(hard, 65536)})",
-        )
-    elif soft < 0 or soft > _MOST_FILES:
-        yield doubtful(
-            f"{files}: some programs close every number up to that when they start another one",
-            f"lower it (docker: --ulimit nofile=65536:{_MOST_FILES})",
-        )
+    moved = bounds.softened(soft, hard)
+    change = f"; the agent makes it {moved} for all that it starts" if moved is not None else ""
+    files = f"{'unlimited' if soft < 0 else soft} open files{change}"
+    few = bounds.open_files(soft if moved is None else moved, bounds.LEAST_FILES)
+    if few is not None:
+        yield doubtful(f"{files}: each rank holds a connection to many others", few.remedy)
     else:
         yield good(files)
-    if seen.facts.rdma and limits.memlock_bytes >= 0:
-        yield doubtful(
-            f"there are RDMA devices, and {size(limits.memlock_bytes)} may be locked: they need more",
-            "docker: --ulimit memlock=-1; Kubernetes: the runtime's or the node's own limit",
-        )
-    if limits.pids is not None and limits.pids - (limits.pids_used or 0) < _LEAST_PIDS:
-        yield doubtful(
-            f"{limits.pids_used} of {limits.pids} processes and threads are used",
-            "docker: --pids-limit; Kubernetes: podPidsLimit of the kubelet",
-        )
+    facts = replace(seen.facts, pids=limits.pids or 0, pids_used=limits.pids_used or 0)
+    yield from concerned(bounds.memory_locked(facts, limits.memlock_bytes))
+    yield from concerned(bounds.processes(facts, needs(seen), ranks))
 
 
 def first(seen: Checkup) -> Iterator[Finding]:

@@ -177,8 +177,8 @@ TOPICS = (
         name="shared memory",
         judge=places.shared_memory,
         looks="size of /dev/shm; whether ranks may read each other's memory",
-        warns="64 MiB or less, below 1 GiB with GPUs, full, or missing: `--shm-size`, an emptyDir of"
-        " medium Memory; reading is forbidden: `--cap-add SYS_PTRACE`",
+        warns="less than MPI and the slots need, 64 MiB or less, below 1 GiB with GPUs, full, or"
+        " missing: `--shm-size`, an emptyDir of medium Memory; reading is forbidden: `--cap-add SYS_PTRACE`",
     ),
     Topic(
         name="CPUs", judge=strength.cpus, looks="quota, cpuset, GPUs, slots",
@@ -193,8 +193,8 @@ TOPICS = (
         name="limits",
         judge=strength.limits,
         looks="open files, locked memory, processes",
-        warns="open files below 1,024 or above 1,048,576; memlock not unlimited where there is RDMA;"
-        " fewer than 256 processes left: `--ulimit`, `--pids-limit`",
+        warns="at most fewer than 1,024 open files; memlock not unlimited where there is RDMA; fewer"
+        " processes and threads left than the slots need: `--ulimit`, `--pids-limit`",
     ),
     Topic(
         name="process 1", judge=strength.first, looks="who gets the signals of a stop",
