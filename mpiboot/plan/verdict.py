@@ -15,6 +15,8 @@ from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost, Testimony
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.ranks import End, Ranks
 
+_GUESS = " (out of memory?)"
+
 
 def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
     """Decide how the job ended."""
@@ -50,7 +52,8 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
 def _with_limit(outcome: Outcome, evidence: Evidence) -> Outcome:
     """Name a limit of processes that refused some: whatever failed most likely failed of it."""
     refused = limits.refused(evidence) if outcome.code else ""
-    return replace(outcome, message=f"{outcome.message}; {refused}") if refused else outcome
+    message = outcome.message.removesuffix(_GUESS)  # what is known needs no guess
+    return replace(outcome, message=f"{message}; {refused}") if refused else outcome
 
 
 def _losses(evidence: Evidence, told: Sequence[Failure], survived: int | None) -> list[Lost]:
@@ -290,7 +293,7 @@ def _infrastructure(base: Outcome, code: ExitCode, message: str) -> Outcome:
 def _plain(code: int) -> str:
     if code > 128 and code - 128 in {int(one) for one in signals.Signals}:
         killed = f"the job was killed by {causes.name(code - 128)}"
-        return f"{killed} (out of memory?)" if code == 128 + signals.SIGKILL else killed
+        return f"{killed}{_GUESS}" if code == 128 + signals.SIGKILL else killed
     return f"the job ended with {code}"
 
 

@@ -6,8 +6,9 @@ import os
 
 from mpiboot.link.server import LinkServer
 from mpiboot.log import logger
+from mpiboot.plan.causes import size
 from mpiboot.roles.agent import Agent
-from mpiboot.runtime import processes
+from mpiboot.runtime import processes, segments
 from mpiboot.runtime.ladder import Ladder
 
 
@@ -55,4 +56,12 @@ class Clearing:
         if found:
             logger.warning("%s: ending %s processes that it left", why, found)
             await Ladder.of(grace_s).end(self.victims)
+        shared_memory()
         return found
+
+
+def shared_memory() -> None:
+    """Remove the shared memory that dead ranks have left."""
+    count, size_bytes = segments.clean()
+    if count:
+        logger.info("removed %s segments of dead ranks from /dev/shm: %s", count, size(size_bytes))

@@ -20,7 +20,7 @@ from mpiboot.model.outcome import Failure, Fault, Outcome, Stage
 from mpiboot.plan import modes, release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import catalogue, metrics
-from mpiboot.roles import beside, calling, hooks, ranksignals, rshagent, stalling, witness
+from mpiboot.roles import beside, calling, clearing, hooks, ranksignals, rshagent, stalling, witness
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.clearing import Clearing
 from mpiboot.roles.fence import Fence
@@ -106,6 +106,7 @@ class Worker:
         self._not_ready = "no login to this container's sshd has worked yet"
         self._agent.report()
         modes.words_of(self._settings.debug_command, "--debug-command")
+        clearing.shared_memory()
         await hooks.before(self._agent)
         await self._service.start()
         self._seen = replace(self._seen, ready_at=self._loop.time())

@@ -66,20 +66,26 @@ def _most_files() -> int:
 
 
 def test_res_08_as_many_open_files_as_there_are(box: Box) -> None:
-    """Ranks see a sane soft limit, and the start takes less than 2 s longer than with 1,024."""
+    """Ranks see a sane soft limit, and the start takes less than 2 s longer than with 1,024.
+
+    A busy machine may slow any one run down, loops over all descriptors slow every run.
+    """
     most = _most_files()
-    many = ("--ulimit", f"nofile={most}:{most}")
-    few = ("--ulimit", "nofile=1024:1024")
-    took_s, log = list[float](), ""
-    for options in (few, many):
-        begun = time.monotonic()
-        code, log = run(box, "sh", "-c", LIMITS, worker=options, launcher=options)
-        took_s.append(time.monotonic() - begun)
-        assert code == 0, log
-        docker("rm", "-f", f"{box.run}-w1", f"{box.run}-launcher", check=True)
     soft = most if most <= 1 << 20 else 65536
-    assert log.count(f"files {soft} of {most}") == 2
-    assert took_s[1] - took_s[0] < 2
+    slower_s = (_timed(box, most, soft) - _timed(box, 1024, 1024) for _ in range(3))
+    assert any(one < 2 for one in slower_s)
+
+
+def _timed(box: Box, limit: int, soft: int) -> float:
+    """Run a job under a limit of open files; return its seconds, once ranks saw the soft limit."""
+    options = ("--ulimit", f"nofile={limit}:{limit}")
+    begun = time.monotonic()
+    code, log = run(box, "sh", "-c", LIMITS, worker=options, launcher=options)
+    took_s = time.monotonic() - begun
+    assert code == 0, log
+    assert log.count(f"files {soft} of {limit}") == 2
+    docker("rm", "-f", f"{box.run}-w1", f"{box.run}-launcher", check=True)
+    return took_s
 
 
 def test_res_09_locked_memory_with_rdma_devices(box: Box, tmp_path: Path) -> None:
@@ -117,6 +123,17 @@ def test_res_01_a_rank_that_finds_shared_memory_full(box: Box) -> None:
     assert "/dev/shm of w1 has 64 MiB" in line
 
 
+def test_res_01_what_dead_ranks_left_is_removed(box: Box, tmp_path: Path) -> None:
+    """A worker removes it as it starts; what a process of another container has open stays."""
+    dead, alive = (tmp_path / f"vader_segment.w1.0.c0ffee.{rank}" for rank in (0, 1))
+    dead.write_bytes(bytes(4096))
+    with alive.open("wb"):
+        code, log = run(box, "true", worker=("-v", f"{tmp_path}:/dev/shm"))
+    assert code == 0, log
+    assert "removed 1 segments of dead ranks from /dev/shm: 4 KiB" in box.logs("w1")
+    assert (dead.exists(), alive.exists()) == (False, True)
+
+
 def test_too_few_processes_for_the_ranks(box: Box) -> None:
     """Where not even the bare ranks fit the launcher refuses: container, limit, option; code 78."""
     code, log = run(box, "true", worker=("--pids-limit", "25"), slots=24)
@@ -127,8 +144,8 @@ def test_too_few_processes_for_the_ranks(box: Box) -> None:
 
 def test_a_limit_of_processes_that_the_job_runs_into(box: Box) -> None:
     """A rank that starts too many fails by itself; the last line names container and limit."""
-    forks = "import subprocess;[subprocess.Popen(['sleep', '20']) for _ in range(60)]"
-    code, log = run(box, "python3", "-c", forks, worker=("--pids-limit", "40"), slots=1)
+    forks = "for i in $(seq 60); do sleep 20 & done"  # dash gives up at the first refusal
+    code, log = run(box, "sh", "-c", forks, worker=("--pids-limit", "40"), slots=1)
     assert code not in (0, 250), log
     (line,) = [one for one in log.splitlines() if f"exit {code}:" in one]
     assert "w1 came to its limit of 40 processes and threads" in line
