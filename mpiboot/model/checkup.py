@@ -123,7 +123,7 @@ class Limits:
 
     Attributes:
         nofile: soft and hard limit of open files.
-        memlock_bytes: hard limit of locked memory; the agent raises the soft one to it.
+        memlock_bytes: what sessions may lock: the agent raises the soft limit to the hard one.
         pids: how many processes and threads the cgroup may have.
         pids_used: how many it has.
         cgroup: version of the interface that counts memory; 0: none is to be seen.

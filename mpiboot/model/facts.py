@@ -46,7 +46,7 @@ class Facts:
         pids: how many processes and threads its cgroup may have; 0: as many as there are, or unknown.
         pids_used: how many it had before the job.
         nofile: soft limit of open files; -1 unlimited.
-        memlock_bytes: soft limit of locked memory; -1 unlimited.
+        memlock_bytes: what sessions may lock; -1 unlimited.
         mpi: name and version of its MPI, `Open MPI 4.1.4`; the first line of `mpirun --version`
             where it is another one; empty without mpirun.
         mpi_path: its mpirun, links resolved; empty without one.

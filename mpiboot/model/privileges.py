@@ -13,6 +13,7 @@ BITS = {
     "SETGID": 6,
     "SETUID": 7,
     "NET_BIND_SERVICE": 10,
+    "IPC_LOCK": 14,
     "SYS_CHROOT": 18,
     "SYS_PTRACE": 19,
     "SYS_ADMIN": 21,

@@ -97,6 +97,7 @@ class Evidence:
         left: workers that an elastic job lost, and went on.
         own: whether the job's command calls mpirun itself, so that where ranks run is its business.
         testimony: of the workers that answered at the end, by host.
+        here: what was seen of the launcher's own container.
         shm_bytes: size of /dev/shm by host, where it is known.
         warned_s: time that the ranks were given to save their work, when they were warned.
     """
@@ -117,6 +118,7 @@ class Evidence:
     left: Sequence[Lost] = ()
     own: bool = False
     testimony: Mapping[str, Testimony] = field(default_factory=dict)
+    here: Testimony = field(default_factory=Testimony)
     shm_bytes: Mapping[str, int] = field(default_factory=dict)
     warned_s: float | None = None
 

@@ -15,7 +15,7 @@ from mpiboot.model.facts import Facts
 from mpiboot.model.outcome import Failure
 from mpiboot.mpi.protocol import Needs
 from mpiboot.plan.causes import size
-from mpiboot.plan.evidence import Evidence
+from mpiboot.plan.evidence import Evidence, Testimony
 from mpiboot.plan.layout import Layout
 
 LEAST_FILES, MOST_FILES = 1024, 1 << 20
@@ -201,12 +201,17 @@ def raised() -> str:
 
 
 def refused(evidence: Evidence) -> str:
-    """Name the first host whose limit of processes has refused some; empty: none has."""
-    for host, said in evidence.testimony.items():
-        if said.forks_refused:
-            limit = f" of {said.pids_limit}" if said.pids_limit else ""
-            return (
-                f"{host} came to its limit{limit} processes and threads, which refused"
-                f" {said.forks_refused} more ({MORE_PIDS})"
-            )
-    return ""
+    """Name the first container whose limit of processes has refused some; empty: none has."""
+    seen = {"the launcher": evidence.here, **evidence.testimony}
+    return next(filter(None, (told(host, said) for host, said in seen.items())), "")
+
+
+def told(host: str, said: Testimony) -> str:
+    """Tell that a container's limit of processes has refused some; empty: it has not."""
+    if not said.forks_refused:
+        return ""
+    limit = f" of {said.pids_limit}" if said.pids_limit else ""
+    return (
+        f"{host} came to its limit{limit} processes and threads, which refused"
+        f" {said.forks_refused} more ({MORE_PIDS})"
+    )

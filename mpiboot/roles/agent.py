@@ -23,7 +23,7 @@ from mpiboot.report import metrics, status
 from mpiboot.report.timeline import Timeline
 from mpiboot.roles import reporting
 from mpiboot.roles.reporting import STATUS, Reporting
-from mpiboot.runtime import cores, files, openfiles, processes
+from mpiboot.runtime import cores, files, processes, rlimits
 from mpiboot.runtime.children import Child, Children
 from mpiboot.runtime.http import HttpServer, Reply
 from mpiboot.runtime.ladder import Ladder
@@ -226,14 +226,14 @@ class Agent:
 
 def _soften_limits() -> None:
     """Give all that we start sane limits: mpirun, sshd and its sessions have them from us."""
-    soft, hard = openfiles.pair(openfiles.NOFILE)
+    soft, hard = rlimits.pair(rlimits.NOFILE)
     files_wanted = limits.softened(soft, hard)
     if files_wanted is not None:
-        openfiles.soften(openfiles.NOFILE, files_wanted)
+        rlimits.soften(rlimits.NOFILE, files_wanted)
         logger.info(
             "open files: the limit was %s, and is %s for all that starts here", soft, files_wanted
         )
-    openfiles.soften(openfiles.MEMLOCK, openfiles.pair(openfiles.MEMLOCK)[1])
+    rlimits.soften(rlimits.MEMLOCK, rlimits.pair(rlimits.MEMLOCK)[1])
 
 
 async def _as_it_is(outcome: Outcome) -> Outcome:

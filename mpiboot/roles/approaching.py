@@ -12,7 +12,7 @@ from mpiboot.plan.gather import Seen
 from mpiboot.roles import gathering, ground
 from mpiboot.roles.attempts import Approach
 from mpiboot.roles.serving import default_port
-from mpiboot.runtime import openfiles
+from mpiboot.runtime import rlimits
 from mpiboot.runtime.keys import KeyMaterial
 
 
@@ -35,7 +35,7 @@ def approach(
     Raises:
         ConfigError: the user's known_hosts file cannot be read.
     """
-    room = openfiles.room_for(holding.descriptors(settings.lease_limit))
+    room = rlimits.room_for(holding.descriptors(settings.lease_limit))
     return Approach(
         login=client.Terms(
             identity=material.identity,

@@ -13,7 +13,7 @@ from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.hosts import Listed, Source
 from mpiboot.model.outcome import Fault, Outcome, Stage
-from mpiboot.plan import discovery, gather, parties, verdict
+from mpiboot.plan import discovery, gather, limits, parties, verdict
 from mpiboot.plan.gather import Decision, Verb
 from mpiboot.plan.identity import Own
 from mpiboot.plan.layout import Layout
@@ -40,6 +40,7 @@ from mpiboot.roles.installation import Installation
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.planning import Planned, Planning
 from mpiboot.roles.watching import Watch
+from mpiboot.roles.witness import Witness
 from mpiboot.runtime.keys import KeyMaterial
 
 # A fault of our own is told at once, but workers that are ready are released first.
@@ -78,6 +79,7 @@ class Attempt:
         self._tell_own = tell_own
         self._purpose = purpose
         self._find = find
+        self._witness = Witness(lambda: 0)
         self._gathering: Gathering | None = None
         self._watch: Watch | None = None
         self._discovery: Discovery | None = None
@@ -192,7 +194,9 @@ class Attempt:
         seen = list(self._gathering.seen.values()) if self._gathering else []
         waited = self._gathering.waited_s if self._gathering else 0.0
         table = gather.table(seen, waited)
-        return NotReadyError(f"{decision.reason}\n{table}" if seen else decision.reason)
+        shortage = limits.told("the launcher", self._witness.testify())
+        reason = "; ".join(filter(None, (decision.reason, shortage)))
+        return NotReadyError(f"{reason}\n{table}" if seen else reason)
 
     def _own_address(self, own: Own) -> str:
         """Return the address of this container that workers see; empty where all ranks run here."""

@@ -28,6 +28,7 @@ from mpiboot.roles.launcher_view import Counts
 from mpiboot.roles.mpirun import Mpirun
 from mpiboot.roles.rollcall import RollCall
 from mpiboot.roles.stalling import Stalling
+from mpiboot.roles.witness import Witness
 from mpiboot.runtime.children import Child
 from mpiboot.runtime.ladder import Ladder
 from mpiboot.runtime.within import came
@@ -70,6 +71,7 @@ class Watch:
         self._loop = asyncio.get_running_loop()
         self._leases = dict(leases)
         self._arranged = arranged
+        self._witness = Witness(lambda: 0)
         self._plan = plan
         self._tell_own = tell_own
         self._terms = ranks.Terms(start_s=agent.settings.start_timeout_s, linger_s=_LINGER_S)
@@ -188,6 +190,7 @@ class Watch:
             left=tuple(self._left),
             own=self._plan.own,
             testimony=dict(self._roll_call.testimony),
+            here=self._witness.testify(),
             shm_bytes=self._plan.shm_bytes,
             warned_s=self._warned_s,
         )

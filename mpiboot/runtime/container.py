@@ -13,7 +13,7 @@ from pathlib import Path
 from mpiboot.model.accounts import Entry
 from mpiboot.model.checkup import First, Limits, Trial, User
 from mpiboot.model.places import File, Room
-from mpiboot.runtime import account, files, memory, pids
+from mpiboot.runtime import account, files, memory, pids, rlimits
 from mpiboot.runtime.files import kernel_text
 
 
@@ -91,7 +91,7 @@ def limits() -> Limits:
     counted = pids.counters()
     return Limits(
         nofile=(soft, hard),  # -1 is RLIM_INFINITY
-        memlock_bytes=resource.getrlimit(resource.RLIMIT_MEMLOCK)[1],
+        memlock_bytes=rlimits.locked(),
         pids=counted.limit,
         pids_used=counted.used,
         cgroup=memory.version(),

@@ -18,7 +18,7 @@ from pathlib import Path
 from mpiboot import __version__
 from mpiboot.model import shims
 from mpiboot.model.facts import Facts, Network
-from mpiboot.runtime import pids, siblings
+from mpiboot.runtime import pids, rlimits, siblings
 from mpiboot.runtime.files import head, kernel_text
 
 _CGROUP = Path("/sys/fs/cgroup")
@@ -46,7 +46,7 @@ def facts(env: Mapping[str, str], link: str = "") -> Facts:
         pids=counted.limit or 0,
         pids_used=counted.used or 0,
         nofile=_limit(resource.RLIMIT_NOFILE),
-        memlock_bytes=_limit(resource.RLIMIT_MEMLOCK),
+        memlock_bytes=rlimits.locked(),
         path=env.get("PATH", ""),
         ld_library_path=env.get("LD_LIBRARY_PATH", ""),
         version=__version__,

@@ -99,6 +99,16 @@ def test_res_09_locked_memory_with_rdma_devices(box: Box, tmp_path: Path) -> Non
     assert log.count("locked 64") == 2
 
 
+def test_res_09_who_may_lock_without_bound(box: Box, tmp_path: Path) -> None:
+    """The capability IPC_LOCK makes root's limit void: nothing is said."""
+    (tmp_path / "uverbs0").touch()
+    device = ("-v", f"{tmp_path}/uverbs0:/dev/infiniband/uverbs0")
+    able = ("--cap-add", "IPC_LOCK", "--ulimit", "memlock=65536:65536")
+    code, log = run(box, "true", worker=(*able, *device))
+    assert code == 0, log
+    assert "may be locked" not in log
+
+
 def test_res_09_without_devices_nothing_is_said(box: Box) -> None:
     """Little memory that may be locked is all that most jobs need."""
     code, log = run(box, "true", worker=("--ulimit", "memlock=65536:65536"))
@@ -158,3 +168,12 @@ def test_a_worker_that_cannot_start_its_helpers(box: Box) -> None:
     log = docker("logs", name).stderr
     assert "Traceback" not in log
     assert "--pids-limit" in log
+
+
+@pytest.mark.parametrize("most", ["6", "10"])
+def test_a_launcher_that_cannot_start_its_helpers(box: Box, most: str) -> None:
+    """Whatever it fails of, its last line has what to change, and there is no traceback."""
+    few = ("--pids-limit", most, "-e", "MPIBOOT_WAIT_TIMEOUT=8")
+    code, log = run(box, "true", launcher=few)
+    assert code not in (0, 250), log
+    assert "--pids-limit" in log.splitlines()[-1]

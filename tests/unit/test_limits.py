@@ -161,6 +161,8 @@ def test_a_limit_of_processes_that_refused_some_is_named_with_the_failure() -> N
         "w2 came to its limit of 30 processes and threads, which refused 3 more" in outcome.message
     )
     assert "w2: its limit of processes and threads refused 3" in outcome.evidence
+    here = seen.Testimony(forks_refused=1)
+    assert "the launcher came to its limit" in judged(here=here).message
 
 
 @pytest.mark.parametrize(

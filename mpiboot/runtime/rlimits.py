@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import resource
 
+from mpiboot.runtime import privileges
+
 NOFILE = resource.RLIMIT_NOFILE
 MEMLOCK = resource.RLIMIT_MEMLOCK
 
@@ -18,6 +20,13 @@ def soften(which: int, soft: int) -> None:
     """Set the soft limit; the hard one stays. What the kernel refuses stays as it was."""
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(which, (soft, resource.getrlimit(which)[1]))
+
+
+def locked() -> int:
+    """Return how many bytes sessions may lock; -1 is no limit, as for root with IPC_LOCK."""
+    held = privileges.own()
+    boundless = held.uid == 0 and "IPC_LOCK" in held.held
+    return -1 if boundless else resource.getrlimit(MEMLOCK)[1]
 
 
 def room_for(wanted: int) -> int:
