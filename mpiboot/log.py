@@ -23,7 +23,10 @@ class _Text(logging.Formatter):
         text = record.getMessage()
         if record.exc_info:
             text = f"{text}\n{self.formatException(record.exc_info)}"
-        return "\n".join(f"{self._prefix}{level} {line}" for line in text.splitlines() or [""])
+        # What others say stands in it: nothing of that may move a terminal's cursor.
+        lines = ("".join(c if c.isprintable() or c == "\t" else "?" for c in one)
+                 for one in text.splitlines() or [""])  # fmt: skip
+        return "\n".join(f"{self._prefix}{level} {line}" for line in lines)
 
 
 class _Json(logging.Formatter):

@@ -12,6 +12,7 @@ from mpiboot.model import fields
 _TEXT_LIMIT = 4096
 _PATH_LIMIT = 1024
 _LIST_LIMIT = 64
+_MOST_CPUS = 8192.0  # no Linux knows more: a worker's word must not make a job of 100,000 ranks
 # The kernel allows more; but `:` is for aliases, and the tools that are told of names know `,=^%`.
 _INTERFACE_NAME = re.compile(r"[A-Za-z0-9_.@+-]{1,15}")
 _CIDR = re.compile(r"[0-9A-Fa-f.:]{2,45}/[0-9]{1,3}")
@@ -102,7 +103,7 @@ def from_json(data: Mapping[str, object]) -> Facts:
         hostname=_text(data, "hostname")[:255],
         addresses=_texts(data, "addresses"),
         networks=_networks(data, "networks"),
-        cpus=min(_number(data, "cpus"), 100_000.0),
+        cpus=min(_number(data, "cpus"), _MOST_CPUS),
         gpus=min(int(_number(data, "gpus")), 1024),
         memory_bytes=int(_number(data, "memory_bytes")),
         shm_bytes=int(_number(data, "shm_bytes")),
@@ -130,9 +131,13 @@ def _text(data: Mapping[str, object], key: str) -> str:
 
 
 def _path(data: Mapping[str, object], key: str) -> str:
-    """Read a path; one that is too long or has lost a character would lead elsewhere."""
+    """Read a path; one that is too long or has lost a character would lead elsewhere.
+
+    Some become words of mpirun's command line: one that is not absolute might be an option there.
+    """
     value = data.get(key)
     fits = isinstance(value, str) and len(value) <= _PATH_LIMIT and value.isprintable()
+    fits = fits and str(value).startswith("/")
     return str(value) if fits else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _MOST_MS = 1 << 50
+_SHOWN = 200  # characters of what a message quotes
 
 
 def sent_s(body: Mapping[str, object]) -> float | None:
@@ -30,3 +31,17 @@ def text(body: Mapping[str, object], key: str, most: int) -> str:
 def printable(said: str) -> str:
     """Leave out of a text what could move a terminal's cursor, or end a line."""
     return "".join(c for c in said if c.isprintable())
+
+
+def quoted(said: str) -> str:
+    """Return a name that somebody gave as a message quotes it: printable and not endless."""
+    return printable(said[:_SHOWN])
+
+
+def shown(value: object) -> str:
+    """Render any value as the short text that a message quotes."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        return "a huge number"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _MOST = 100_000
+_MOST_RANGES = 16  # of one word
 # What stands before a bracket tells it from that of an IPv6 address.
 _RANGE = re.compile(r"([^\[\]]*[^\[\]@])\[([0-9]{1,6})-([0-9]{1,6})\](.*)", re.ASCII | re.DOTALL)
 
@@ -15,6 +16,8 @@ def expand(word: str) -> list[str]:
     Raises:
         ValueError: a range runs backwards, or they make too many names.
     """
+    if word.count("[") > _MOST_RANGES:
+        raise ValueError(f"more than {_MOST_RANGES} brackets")
     found = _RANGE.fullmatch(word)
     if found is None:
         return [word]

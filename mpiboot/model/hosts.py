@@ -18,7 +18,7 @@ MAX_HOSTS = 100_000
 # an option by ssh, so it is not.
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?", re.ASCII)
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
-_PAIR = re.compile(r"\s*=\s*")
+_LONGEST_WORD = 1024  # of a hostfile or a list; a range would repeat it many times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,9 +102,11 @@ def parse_list(text: str) -> Listed:
         if not item.strip():
             continue
         try:
-            hosts += [_parse_words([word]) for word in hostranges.expand(item.strip())]
+            _add(hosts, [item.strip()])
         except ValueError as fault:
             problems.append(f"item {number} {item.strip()[:80]!r}: {fault}")
+            if len(hosts) > MAX_HOSTS:
+                break
     return _listed(hosts, problems, "the host list")
 
 
@@ -121,13 +123,16 @@ def parse_hostfile(text: str, name: str) -> Listed:
     hosts: list[Host] = []
     problems: list[str] = []
     for number, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1):
-        words = _PAIR.sub("=", line.split("#", 1)[0]).split()
+        told = line.split("#", 1)[0]
+        words = "=".join(part.strip() for part in told.split("=")).split()
         if not words:
             continue
         try:
-            hosts += [_parse_words([word, *words[1:]]) for word in hostranges.expand(words[0])]
+            _add(hosts, words)
         except ValueError as fault:
             problems.append(f"line {number} {line.strip()[:80]!r}: {fault}")
+            if len(hosts) > MAX_HOSTS:
+                break
     return _listed(hosts, problems, f"hostfile {name}")
 
 
@@ -147,6 +152,19 @@ def parse_source(text: str, count: int) -> Source:
             )
         return Enumerated(name=name, count=count or None)
     return parse_list(text)
+
+
+def _add(hosts: list[Host], words: list[str]) -> None:
+    """Read one entry and add its hosts.
+
+    Raises:
+        ValueError: it cannot be read, or there are too many hosts by now.
+    """
+    if len(words[0]) > _LONGEST_WORD:
+        raise ValueError(f"a word of {len(words[0])} characters, {_LONGEST_WORD} is the most")
+    if len(hosts) > MAX_HOSTS:
+        raise ValueError(f"more than {MAX_HOSTS} hosts")
+    hosts += [_parse_words([word, *words[1:]]) for word in hostranges.expand(words[0])]
 
 
 def _listed(hosts: list[Host], problems: list[str], what: str) -> Listed:
@@ -227,7 +245,8 @@ def _slots(text: str) -> int:
 
 
 def _number(text: str, what: str, least: int, most: int) -> int:
-    if not (text.isascii() and text.isdigit() and least <= int(text[:9]) <= most):
+    fits = text.isascii() and text.isdigit() and len(text) <= 9
+    if not (fits and least <= int(text) <= most):
         raise ValueError(f"{what} must be a number from {least} to {most}, not {text[:20]!r}")
     return int(text)
 

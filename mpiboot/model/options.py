@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mpiboot.errors import ExitCode, ProblemsError, UsageError
-from mpiboot.model import shims
+from mpiboot.model import fields, shims
 from mpiboot.model.redacted import HIDDEN
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.values import convert
@@ -144,7 +144,7 @@ def resolve(
         try:
             values[spec.name] = convert(spec, value)
         except ValueError as fault:
-            shown = HIDDEN if spec.kind in ("secret", "url") else repr(value)
+            shown = HIDDEN if spec.kind in ("secret", "url") else fields.shown(value)
             all_problems.append(f"{origin}: {shown} is not valid: expected {fault}")
             usage += origin.startswith("flag")
     if all_problems:
@@ -176,36 +176,29 @@ def _from_env(env: Mapping[str, str], raw: dict[str, tuple[object, str]]) -> lis
             continue
         spec = by_variable.get(name)
         if spec is None:
-            problems.append(f"environment: unknown variable {name}{nearest(name, by_variable)}")
+            shown = fields.quoted(name)
+            problems.append(f"environment: unknown variable {shown}{nearest(shown, by_variable)}")
         elif value != "" or spec.kind in ("words", "pairs"):
             raw[spec.name] = (value, f"environment {name}")
     return problems
 
 
 def _from_file(file: ConfigFile, raw: dict[str, tuple[object, str]]) -> list[str]:
-    import yaml  # noqa: PLC0415 - most starts have no file, and a worker must not hold it
+    from mpiboot.model import yamlfile  # noqa: PLC0415 - most starts have no file
 
     try:
-        loaded = yaml.safe_load(file.text)
-    except yaml.MarkedYAMLError as fault:  # its text quotes the line, and that may hold the secret
-        mark = fault.problem_mark
-        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        return [f"{file.name}: not YAML: {fault.problem or fault.context}{where}"]
-    except (yaml.YAMLError, RecursionError, ValueError) as fault:
-        reason = " ".join(str(fault).split())
-        return [f"{file.name}: not YAML: {reason}"]
-    if loaded is None:
-        return []
-    if not isinstance(loaded, dict):
-        return [f"{file.name}: expected a mapping of settings, found {type(loaded).__name__}"]
+        loaded = yamlfile.load(file.text)
+    except ValueError as fault:
+        return [f"{file.name}: {fault}"]
     by_key = {spec.key: spec for spec in specs()}
     problems = []
     for key, value in loaded.items():
-        spec = by_key.get(str(key).replace("-", "_"))
+        name = fields.quoted(yamlfile.key(key))
+        spec = by_key.get(name.replace("-", "_"))
         if spec is None:
-            problems.append(f"{file.name}: unknown key {key}{nearest(str(key), by_key)}")
+            problems.append(f"{file.name}: unknown key {name}{nearest(name, by_key)}")
         elif value is not None:
-            raw[spec.name] = (value, f"{file.name} {key}")
+            raw[spec.name] = (value, f"{file.name} {name}")
     return problems
 
 

@@ -40,7 +40,10 @@ def convert(spec: Spec, value: object) -> object:
 def _text(spec: Spec, value: object) -> str:
     if isinstance(value, bool | dict | list):
         raise ValueError("a text")  # noqa: TRY004 - one kind of fault for the caller
-    text = str(value)
+    try:
+        text = str(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        raise ValueError("a text") from None
     if "\0" in text:
         raise ValueError("a text without NUL bytes")
     if spec.choices:
@@ -68,7 +71,7 @@ def _number(value: object, *, whole: bool) -> float:
         raise ValueError(expected)  # noqa: TRY004 - as above
     try:
         return int(str(value)) if whole else float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(expected) from None
 
 
@@ -76,7 +79,8 @@ def _duration(value: object) -> float:
     if isinstance(value, str):
         text = value.strip()
         for unit in ("ms", "s", "m", "h", "d"):
-            if text.endswith(unit) and text[: -len(unit)].replace(".", "", 1).isdigit():
+            digits = text[: -len(unit)].replace(".", "", 1)
+            if text.endswith(unit) and digits.isascii() and digits.isdigit():
                 return float(text[: -len(unit)]) * _UNITS[unit]
     try:
         return _number(value, whole=False)
@@ -87,14 +91,15 @@ def _duration(value: object) -> float:
 def _within(spec: Spec, number: float) -> float:
     low = float("-inf") if spec.least is None else spec.least
     high = float("inf") if spec.most is None else spec.most
-    if not low <= number <= high:
+    if not low <= number <= high or number == float("inf"):
         raise ValueError(f"{low:g} to {high:g}")
     return number
 
 
 def _slots(value: object) -> str:
     text = str(value).lower()
-    if text == "auto" or (text.isascii() and text.isdigit() and 1 <= int(text[:8]) <= 100_000):
+    fits = text.isascii() and text.isdigit() and len(text) <= 8
+    if text == "auto" or (fits and 1 <= int(text) <= 100_000):
         return text
     raise ValueError("a number from 1 to 100000, or auto")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 
 _START = b"\x1e"
@@ -12,7 +13,12 @@ _ESCAPE = re.compile(rb"\x1b[en0]")
 _LONGEST_HEADER = 160
 _LONGEST_PAYLOAD = 4096
 _LONGEST_LINE = 1 << 20
-_MOST_EARLY = 4096
+_MOST_EARLY = 4096  # pieces of one run
+_MOST_EARLY_OF_ALL = 1 << 16  # of a thousand ranks, each with a window of output on the way
+_MOST_RANK = 1 << 20
+_MOST_RUNS = 1 << 17
+_MOST_PARTS = 64 << 20  # bytes of lines that have not ended
+_LAST_MS = 253_402_300_799_000  # of the year 9999; clocks know no more
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,8 @@ class Frames:
         rank, stream, run, serial, time_ms, size = header.groups()
         end = header.end() + int(size)
         mark = self._buffer[end : end + len(_END)]
-        if int(size) > _LONGEST_PAYLOAD or not _END.startswith(mark):
+        meant = int(rank) <= _MOST_RANK and int(time_ms) <= _LAST_MS
+        if not meant or int(size) > _LONGEST_PAYLOAD or not _END.startswith(mark):
             return None, at
         if len(mark) < len(_END):
             return None, len(self._buffer) + 1
@@ -119,15 +126,20 @@ class Lines:
 
     A progress bar that only returns its carriage is one line, as is all output between two newlines;
     one of more than 1 MiB comes in pieces.
+
+    Attributes:
+        kept: bytes of lines that have not ended.
     """
 
     def __init__(self) -> None:
         self._parts: dict[tuple[int, str], tuple[int, bytearray]] = {}
+        self.kept = 0
 
     def add(self, record: Record) -> list[Record]:
         """Return the lines that this piece completes, newline included, with the time they began."""
         key = record.rank, record.stream
         time_ms, part = self._parts.pop(key, (record.time_ms, bytearray()))
+        self.kept -= len(part)
         *whole, rest = record.data.split(b"\n")
         lines = []
         for data in whole:
@@ -138,6 +150,9 @@ class Lines:
             lines.append(replace(record, time_ms=time_ms, data=bytes(part)))
         elif part:
             self._parts[key] = time_ms, part
+            self.kept += len(part)
+        if self.kept > _MOST_PARTS:
+            lines += self.end()
         return lines
 
     def end(self) -> list[Record]:
@@ -147,31 +162,57 @@ class Lines:
             for (rank, stream), (time_ms, part) in self._parts.items()
         ]
         self._parts.clear()
+        self.kept = 0
         return left
 
 
 class Order:
-    """Put pieces in their order: some come twice, for they may get lost and are sent again."""
+    """Put pieces in their order: some come twice, for they may get lost and are sent again.
+
+    Attributes:
+        waiting: pieces that are kept until those before them come.
+    """
 
     def __init__(self) -> None:
-        self._next: dict[tuple[int, int], int] = {}
+        self._next: OrderedDict[tuple[int, int], int] = OrderedDict()
         self._early: dict[tuple[int, int], dict[int, Record]] = {}
+        self.waiting = 0
 
     def add(self, record: Record) -> list[Record]:
         """Return the pieces whose turn it is now."""
         key = record.rank, record.run
         if record.rank < 0:
             return [record]  # nobody knows whose it is: it has no order
+        due = self._make_room(key)
         early = self._early.setdefault(key, {})
+        before = len(early)
         if record.serial >= self._next.get(key, 1):
             early[record.serial] = record
-        due = []
         while (serial := self._next.get(key, 1)) in early:
             due.append(early.pop(serial))
             self._next[key] = serial + 1
+        self.waiting += len(early) - before
         if len(early) > _MOST_EARLY:  # what is missing will not come any more
             due += self._give_up(key)
+        if not early:
+            del self._early[key]
         return due
+
+    def _make_room(self, key: tuple[int, int]) -> list[Record]:
+        """Give up what waits where it is more than any job has; forget the run heard least lately."""
+        due: list[Record] = []
+        if self.waiting > _MOST_EARLY_OF_ALL:
+            due = self.end()
+        if key in self._next:
+            self._next.move_to_end(key)
+        while len(self._next) > _MOST_RUNS - (key not in self._next):
+            self._next.popitem(last=False)
+        return due
+
+    @property
+    def runs(self) -> int:
+        """How many runs are known."""
+        return len(self._next)
 
     def count(self, mark: Record) -> int:
         """Return how many pieces of a mark's run have come without a gap."""
@@ -179,12 +220,15 @@ class Order:
 
     def end(self) -> list[Record]:
         """Return what waited in vain for the pieces before it."""
-        return [record for key in self._early for record in self._give_up(key)]
+        due = [record for key in self._early for record in self._give_up(key)]
+        self._early.clear()
+        return due
 
     def _give_up(self, key: tuple[int, int]) -> list[Record]:
         early = self._early[key]
         found = [early[serial] for serial in sorted(early)]
         if found:
             self._next[key] = found[-1].serial + 1
+        self.waiting -= len(early)
         early.clear()
         return found

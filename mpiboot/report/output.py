@@ -131,5 +131,5 @@ class Output:
 
 
 def _stamp(time_ms: int) -> str:
-    at = datetime.fromtimestamp(time_ms / 1000, tz=timezone.utc)
+    at = datetime.fromtimestamp(time_ms // 1000, tz=timezone.utc)
     return f"{at:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"

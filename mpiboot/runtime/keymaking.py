@@ -92,7 +92,7 @@ def _from_directory(place: Path) -> tuple[PrivateKeyTypes, bytes, list[str], str
         elif b"PRIVATE KEY-----" in data:
             try:
                 keys.append((path.name, _load(data), data))
-            except (ValueError, TypeError) as fault:
+            except Exception as fault:  # noqa: BLE001 - the library raises of all kinds
                 problems.append(f"{path}: {' '.join(str(fault).split())[:200]}")
         elif path.name == "known_hosts":
             known_hosts = data.decode(errors="replace")
@@ -124,7 +124,8 @@ def _doubt(
 
 
 def _public_lines(data: bytes) -> list[str]:
-    lines = (line.strip() for line in data.decode(errors="replace").splitlines())
+    # No other sign ends a line for sshd: what follows one in a comment must not become a key.
+    lines = (line.strip() for line in data.decode(errors="replace").split("\n"))
     return [line for line in lines if line.split(" ", 1)[0] in _PUBLIC_TYPES]
 
 
@@ -132,8 +133,12 @@ def _load(data: bytes) -> PrivateKeyTypes:
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - heavy
 
     if b"OPENSSH PRIVATE KEY" in data:
-        return serialization.load_ssh_private_key(data, password=None)
-    return serialization.load_pem_private_key(data, password=None)
+        key: PrivateKeyTypes = serialization.load_ssh_private_key(data, password=None)
+    else:
+        key = serialization.load_pem_private_key(data, password=None)
+    if _public(key).split(" ", 1)[0] not in _PUBLIC_TYPES:
+        raise ValueError("keys of this type are not for ssh")
+    return key
 
 
 def _derived(material: bytes, purpose: bytes) -> PrivateKeyTypes:

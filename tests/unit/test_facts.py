@@ -108,3 +108,18 @@ def test_a_path_is_whole_or_not_there(path: object) -> None:
 def test_only_a_truth_is_a_truth(told: object) -> None:
     """Whether ranks may read each other's memory is unknown, unless told in so many words."""
     assert model_facts.from_json({"cma": told}).cma is None
+
+
+@pytest.mark.parametrize(
+    "path", ["--prefix", "-np", "python", "orted --x", "/a\nb", "/" + "x" * 2000]
+)
+@pytest.mark.parametrize("field", ["python", "wrapper", "daemon", "mpi_path", "link"])
+def test_a_path_can_be_no_option(field: str, path: str) -> None:
+    """Some paths become words of mpirun's command line: only an absolute one is taken."""
+    assert getattr(model_facts.from_json({field: path}), field) == ""
+
+
+def test_a_worker_cannot_claim_absurd_slots() -> None:
+    """More CPUs than any kernel knows are as many as it knows."""
+    assert model_facts.from_json({"cpus": 1e6}).auto_slots == 8192
+    assert model_facts.from_json({"cpus": float("nan")}).auto_slots == 1

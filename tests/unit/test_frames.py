@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpiboot.link.wrap.output import PAYLOAD, frame
 from mpiboot.link.wrap.pipe import LARGEST
+from mpiboot.plan import frames
 from mpiboot.plan.frames import Frames, Lines, Order, Record, Text
 
 NONCE = "5f3c9a"
@@ -38,8 +40,8 @@ def written(record: Record) -> bytes:
 
 
 def read(chunks: list[bytes]) -> list[Text | Record]:
-    frames = Frames(NONCE)
-    return [item for chunk in chunks for item in frames.feed(chunk)] + frames.end()
+    made = Frames(NONCE)
+    return [item for chunk in chunks for item in made.feed(chunk)] + made.end()
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -178,3 +180,33 @@ def test_a_piece_that_never_comes_does_not_hold_the_others_for_ever() -> None:
     (second,) = pieces.add(Record(0, "o", 0, b"a", run=2, serial=1))
     assert second.data == b"a"
     assert [one.data for one in pieces.end()] == [b"b"]
+
+
+def test_a_time_beyond_all_calendars_is_no_frame() -> None:
+    """It could not be shown as a date, and the one who shows it must not fail."""
+    record = Record(1, "o", 999_999_999_999_999, b"x", run=1, serial=1)
+    assert text_of(read([written(record)])) == written(record)
+
+
+def test_pieces_of_runs_without_end_take_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Early pieces of ever more runs are given up, and the runs heard least lately are forgotten."""
+    monkeypatch.setattr(frames, "_MOST_EARLY_OF_ALL", 100)
+    monkeypatch.setattr(frames, "_MOST_RUNS", 100)
+    order, given = Order(), 0
+    for run in range(1000):
+        given += len(order.add(Record(1, "o", 0, b"", run=run, serial=2)))
+        assert order.waiting == run + 1 - given <= 101
+    for run in range(1000):
+        given += len(order.add(Record(2, "o", 0, b"", run=run, serial=1)))
+        assert order.runs <= 101
+    assert given + len(order.end()) == 2000
+
+
+def test_lines_without_end_take_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half lines of very many ranks are shown as they are rather than kept."""
+    monkeypatch.setattr(frames, "_MOST_PARTS", 1000)
+    lines, shown = Lines(), 0
+    for rank in range(1000):
+        shown += sum(len(one.data) for one in lines.add(Record(rank, "o", 0, b"x" * 10)))
+        assert lines.kept == 10 * (rank + 1) - shown <= 1000
+    assert shown + sum(len(one.data) for one in lines.end()) == 10_000

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpiboot.errors import ConfigError
+from mpiboot.model import hosts as model_hosts
 from mpiboot.model.hosts import Enumerated, Host, Listed, parse_hostfile, parse_list, parse_source
+from tests.helpers.quickly import quickly
 
 
 def hosts(text: str) -> list[Host]:
@@ -131,3 +133,45 @@ def test_what_is_written_is_read_back(pairs: list[tuple[str, int]]) -> None:
     wanted = [Host(name=name, slots=slots) for name, slots in pairs]
     assert hosts("".join(f"{n} slots={s}\n" for n, s in pairs)) == wanted
     assert hosts("".join(f"{n}:{s}\r\n" for n, s in pairs)) == wanted
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a"
+        + " " * 200_000
+        + "b",  # a regular expression for `=` with blanks around it went back and forth
+        "a" * 1_000_000 + "[0-99999]",
+        "[0-9]" * 5000,
+        "a[0-0]" * 2000,
+        "a=" * 100_000,
+    ],
+)
+def test_no_line_takes_long_or_much(line: str) -> None:
+    """Blanks, brackets, ranges without an end: one clear error, soon."""
+    with quickly(), pytest.raises(ConfigError):
+        parse_hostfile(line, "hosts")
+    with quickly(), pytest.raises(ConfigError) as fault:
+        parse_list(line)
+    assert len(str(fault.value)) < 5000
+
+
+def test_many_ranges_are_refused_before_they_are_all_written_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A hundred thousand short entries of a thousand names each are an error, soon."""
+    monkeypatch.setattr(model_hosts, "MAX_HOSTS", 2000)
+    many = [f"n{number}-[0-999]" for number in range(100_000)]
+    for parse in (
+        lambda: parse_hostfile("\n".join(many), "hosts"),
+        lambda: parse_list(",".join(many)),
+    ):
+        with quickly(), pytest.raises(ConfigError, match="more than 2000 hosts"):
+            parse()
+
+
+@pytest.mark.parametrize("slots", ["0000000009999999", "1" * 5000, "²", "-1", "1e3"])
+def test_slots_are_a_short_number(slots: str) -> None:
+    """Zeros in front do not hide a number that is too large."""
+    with pytest.raises(ConfigError, match="slots must be a number from 0 to 100000"):
+        parse_hostfile(f"a slots={slots}", "hosts")

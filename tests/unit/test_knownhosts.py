@@ -5,10 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mpiboot.plan.knownhosts import vouched
+from tests.helpers.quickly import quickly
 
 KEY = "ssh-ed25519 AAAAC3Nz"
 OTHER = "ssh-rsa AAAAB3Nz"
@@ -56,3 +60,51 @@ def test_a_revoked_key_is_taken_out() -> None:
     """A revoked key is not believed, wherever the line stands."""
     text = f"w1 {KEY}\nw1 {OTHER}\n@revoked * {KEY}\n"
     assert vouched(text, "w1", 22) == (OTHER,)
+
+
+@pytest.mark.parametrize("names", ["|1|é|é", "|1|é", "|1||", "|1|a=|b"])
+def test_a_broken_hash_vouches_for_nothing(names: str) -> None:
+    """Whatever stands where base64 should."""
+    assert vouched(f"{names} {KEY}", "w1", 22) == ()
+
+
+@pytest.mark.parametrize(
+    "names", ["*a" * 8000 + "b", "*?" * 8000 + "x", ",".join(["*w*1*x"] * 9000)]
+)
+def test_no_pattern_takes_long(names: str) -> None:
+    """Stars without an end are read in a moment."""
+    with quickly():
+        assert vouched(f"{names} {KEY}", "a" * 250, 2222) == ()
+
+
+@pytest.mark.parametrize("sign", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\r"])
+def test_only_a_newline_ends_a_line(sign: str) -> None:
+    """A comment does not become an entry by a sign that ssh does not take for a line's end."""
+    assert vouched(f"# a comment{sign}w1 {KEY}", "w1", 22) == ()
+
+
+@given(st.text("w1*?[]:!", max_size=8), st.sampled_from(["w1", "w11", "w", "1w1"]))
+def test_patterns_match_as_regular_expressions_would(pattern: str, name: str) -> None:
+    """`*` is any number of any signs, `?` is one, all others stand for themselves."""
+    regex = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    if "!" not in pattern and pattern:
+        assert bool(vouched(f"{pattern} {KEY}", name, 22)) is bool(re.fullmatch(regex, name))
+
+
+@given(st.text(max_size=120), st.sampled_from(["w1", "fd00::1"]))
+def test_any_text_vouches_for_keys_or_nothing(text: str, name: str) -> None:
+    """No text raises, and a key is two words."""
+    assert all(len(key.split()) == 2 for key in vouched(text, name, 22))
+
+
+@given(
+    st.lists(
+        st.sampled_from(["w1", "w2", "fd00::1", "10.0.0.1"]), min_size=1, max_size=3, unique=True
+    ),
+    st.booleans(),
+)
+def test_what_is_written_vouches_again(names: list[str], as_hash: bool) -> None:
+    """A line that names hosts, hashed or not, vouches for each of them and for no other."""
+    text = "".join(f"{hashed(name) if as_hash else name} {KEY}\n" for name in names)
+    for name in ("w1", "w2", "fd00::1", "10.0.0.1", "w3"):
+        assert bool(vouched(text, name, 22)) is (name in names)

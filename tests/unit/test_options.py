@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpiboot.errors import ExitCode, ProblemsError
@@ -15,6 +16,7 @@ from mpiboot.model.options import ConfigFile, Resolved
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.spec import LAUNCHER
 from mpiboot.model.values import convert
+from tests.helpers.quickly import quickly
 
 
 def resolve(*argv: str, env: Mapping[str, str] | None = None, yaml: str | None = None) -> Resolved:
@@ -202,3 +204,91 @@ def test_what_is_usual_at_a_place_never_overrules_the_user() -> None:
     assert (settings.np, settings.ssh_port, settings.strikes) == (4, 2022, 9)
     assert got.origins["strikes"] == "there: so"
     assert got.origins["np"] == "flag --np"
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "yaml",
+    [
+        BOMB,
+        "<<: [&a {x: 1}, *a]",
+        "np: !!int ''",
+        "progress: !!bool x",
+        "np: !!timestamp x",
+        "np: !!float ''",
+        "? [a]\n: 1",
+        "[" * 100_000,
+        "np: " + "1" * 5000,
+        "x" * 300_000,
+        f"np: 0x{'f' * 10_000}",
+        f"heartbeat: 0x{'f' * 10_000}",
+        f"slots: 0x{'f' * 10_000}",
+        f"0x{'f' * 10_000}: 1",
+        f"hosts: 0x{'f' * 10_000}",
+        "np: " + ":".join(["59"] * 5000),
+        "np: .inf",
+        "heartbeat: .nan",
+        '"a\\nb\\e[2J": 1',
+        f"{'k' * 10_000}: 1",
+        f"np: {'k' * 10_000}",
+    ],
+)
+def test_no_file_is_more_than_one_short_line(yaml: str) -> None:
+    """Bombs of aliases, tags that YAML's library trips over, numbers without an end, control characters."""
+    with quickly(20.0):
+        (problem,) = problems(yaml=yaml)
+    assert problem.startswith("c.yaml")
+    assert problem.isprintable()
+    assert len(problem) < 600
+
+
+@pytest.mark.parametrize("value", ["1e400", "inf", "nan", "²s", "9" * 400, "00000001999999"])
+@pytest.mark.parametrize("name", ["MPIBOOT_JOB_TIMEOUT", "MPIBOOT_SLOTS", "MPIBOOT_READY_TIMEOUT"])
+def test_no_number_is_endless(name: str, value: str) -> None:
+    """What is no time that a clock could show is refused, with what was expected."""
+    env = {name: value}
+    if name in {spec.variable for spec in specs()}:
+        (problem,) = problems(env=env)
+        assert problem.startswith(f"environment {name}: ")
+
+
+def test_a_variable_of_ours_adds_no_line_to_a_message() -> None:
+    """The name of a variable is quoted without what could end a line."""
+    (problem,) = problems(env={"MPIBOOT_a\nb\x1b[2J": "x"})
+    assert problem.startswith("environment: unknown variable MPIBOOT_ab[2J")
+
+
+TAKEN = {
+    "int": ["1", "7"], "seconds": ["7", "2.5"], "flag": ["yes", "no"], "slots": ["auto", "3"],
+    "text": ["x y", "--x", "ü"], "path": ["/a b", "--x"],
+}  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_flag_variable_and_file_agree(data: st.DataObject) -> None:
+    """The same text means the same wherever it is given, or is refused everywhere."""
+    spec = data.draw(st.sampled_from([s for s in specs(LAUNCHER) if s.kind in TAKEN]))
+    text = data.draw(st.sampled_from(TAKEN[spec.kind]))
+    if spec.choices:
+        text = data.draw(st.sampled_from([one for one in spec.choices if one] or [text]))
+    sign = "--" if text == "yes" else "--no-"
+    flag = sign + spec.flag[2:] if spec.kind == "flag" else f"{spec.flag}={text}"
+    quoted = json.dumps(text, ensure_ascii=False)
+    ways: list[Callable[[], Resolved]] = [
+        lambda: resolve(flag),
+        lambda: resolve(env={spec.variable: text}),
+        lambda: resolve(yaml=f"{spec.key}: {quoted}"),
+    ]
+    found = []
+    for way in ways:
+        try:
+            found.append(getattr(way().settings, spec.name))
+        except ProblemsError:
+            found.append("refused")
+    assert found[0] == found[1] == found[2]
