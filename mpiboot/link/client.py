@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 
 from mpiboot.link import messages, silence
 from mpiboot.link.messages import Message
+from mpiboot.link.prompt import FLOODS, Prompt
 from mpiboot.model.facts import Facts
-from mpiboot.model.fields import whole
+from mpiboot.model.fields import printable, whole
 from mpiboot.model.memory import Memory
 from mpiboot.plan import algorithms
 from mpiboot.plan.clocks import Clock
+from mpiboot.plan.flood import Allowance
 from mpiboot.plan.gather import Reach
 from mpiboot.plan.knownhosts import vouched
 from mpiboot.plan.loss import How
@@ -29,13 +31,11 @@ if TYPE_CHECKING:
     import paramiko
 
 _CHUNK = 65536
-# A login up to the worker's facts takes some 10 kB; the facts are a message.
-_LOGIN_BYTES = 8 * messages.MAX_LINE
-_LOGIN_STEPS = 6
-_MOST_AT_ONCE = (
-    1 << 18
-)  # paramiko asks for a whole packet, and none may have more than 35,000 bytes
-_COMPLAINTS = 32  # chunks of stderr thrown away in one turn of the loop
+# A rank is two lines, a beat is one every few seconds.
+_LINES, _LINES_PER_S = 50_000, 2000
+_LOGIN_STEPS = 6  # times the bound of one step
+_GREETING_STEPS = 4
+_AT_A_TIME = 16  # chunks, then others get their turn
 # paramiko wakes each connection's thread ten times a second, to look whether it was closed; a lease
 # that is closed shuts its socket down, which wakes the thread by itself.
 _WAKE_S = 60.0
@@ -92,6 +92,7 @@ class Lease:
         self._transport = transport
         self._channel = channel
         self._buffer = bytearray(rest)
+        self._lines = Allowance(_LINES, _LINES_PER_S)
         self._on_message: Callable[[Message], None] | None = None
         self._on_lost: Callable[[str, How], None] | None = None
         self.heard_at = 0.0
@@ -136,7 +137,8 @@ class Lease:
         how = self._ending()
         if silent and how is How.CLOSED:
             how = How.SILENT
-        self._lose(f"silent for {silent_s:g} s" if silent else "the connection broke", how)
+        broke = FLOODS if self._flooded else "the connection broke"
+        self._lose(f"silent for {silent_s:g} s" if silent else broke, how)
 
     def close(self) -> None:
         """End the lease without a word to anybody here."""
@@ -162,32 +164,40 @@ class Lease:
         channel = self._channel
         if channel is None:
             return
-        for _ in range(_COMPLAINTS):
-            if channel.recv_stderr_ready():
-                channel.recv_stderr(_CHUNK)
-        try:
-            while True:
+        if channel.recv_stderr_ready():
+            channel.recv_stderr(_CHUNK)
+        for _ in range(_AT_A_TIME):
+            try:
                 chunk = channel.recv(_CHUNK)
-                if not chunk:
-                    self._deliver()
-                    self._lose("the link was closed", self._ending())
-                    return
-                self._buffer += chunk
-                if len(self._buffer) > 4 * messages.MAX_LINE:
-                    self._lose("the worker talks nonsense", How.LEFT)
-                    return
-        except TimeoutError:
+            except TimeoutError:
+                return
+            self._buffer += chunk
             self._deliver()
+            if self._on_lost is None:
+                return
+            if not chunk:
+                self._lose(FLOODS if self._flooded else "the link was closed", self._ending())
+                return
+
+    @property
+    def _flooded(self) -> bool:
+        return bool(getattr(self._transport.sock, "flooded", False))
 
     def _deliver(self) -> None:
+        """Act on the lines that are whole; one that is longer than any message is nonsense."""
+        now = asyncio.get_running_loop().time()
         if self._buffer:
-            self.heard_at = asyncio.get_running_loop().time()
-        while b"\n" in self._buffer:
-            line, _, rest = bytes(self._buffer).partition(b"\n")
-            self._buffer = bytearray(rest)
-            message = messages.decode(line)
+            self.heard_at = now
+        *lines, self._buffer = self._buffer.split(b"\n")
+        for line in lines:
+            if not self._lines.take(1, now):
+                self._lose(FLOODS, How.LEFT)
+                return
+            message = messages.decode(bytes(line))
             if message is not None:
                 self._take(message)
+        if len(self._buffer) > messages.MAX_LINE:
+            self._lose("the worker talks nonsense", How.LEFT)
 
     def _take(self, message: Message) -> None:
         messages.note_time(message, self.clock)
@@ -200,34 +210,11 @@ class Lease:
 
     def _ending(self) -> How:
         """Tell an end that the kernel gave up for from one that the other side made."""
+        if self._flooded:
+            return How.LEFT
         fault = self._transport.get_exception()
         cut = isinstance(fault, OSError) and fault.errno in _CUT
         return How.NO_ACK if cut or silence.unanswered(self._transport.sock) else How.CLOSED
-
-
-class _Prompt(socket.socket):
-    """A socket that acknowledges at once what it has received, and ends where that is without measure.
-
-    sshd writes twice before it reads again, with Nagle's algorithm on: it would wait 40 ms for an
-    acknowledgement that the kernel delays, once or twice in each login.
-    paramiko believes a packet of any length, and gathers it in memory; a login may be as long as fits
-    in its time.
-    """
-
-    allowance: int | None = _LOGIN_BYTES  # None: the login is through
-    until = 0.0
-
-    def recv(self, size: int, flags: int = 0) -> bytes:
-        if size > _MOST_AT_ONCE:
-            return b""
-        data = super().recv(size, flags)
-        if self.allowance is not None:
-            self.allowance -= len(data)
-            if self.allowance < 0 or time.monotonic() > self.until:
-                return b""
-        with contextlib.suppress(OSError):  # the kernel forgets it again with the next packet sent
-            self.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        return data
 
 
 def load() -> None:
@@ -252,8 +239,7 @@ def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) ->
 
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     logging.getLogger("paramiko").propagate = False
-    sock = _Prompt(fileno=sock.detach())
-    sock.until = time.monotonic() + _LOGIN_STEPS * terms.timeout_s
+    sock = Prompt(sock.detach(), time.monotonic() + _LOGIN_STEPS * terms.timeout_s)
     _tune(sock, terms.lost_s)
     own_address = str(sock.getsockname()[0])
     peer = (str(sock.getpeername()[0]), int(sock.getpeername()[1]))
@@ -268,7 +254,7 @@ def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) ->
             return Login(reach=Reach.NO_ROUTE, detail=detail)
         return _failed(fault, user)
     if found.lease is not None:
-        sock.allowance = None
+        sock.through()
         sock.settimeout(_WAKE_S)
         found.lease.own_address, found.lease.peer = own_address, peer
     return found
@@ -348,29 +334,35 @@ def _plain(transport: paramiko.Transport, terms: Terms) -> Login:
 
 
 def _greet(transport: paramiko.Transport, channel: paramiko.Channel, terms: Terms) -> Login:
-    """Say hello to the worker's agent and take its facts."""
+    """Say hello to the worker's agent and take its facts; what else comes meanwhile is bounded."""
     channel.sendall(terms.hello.encode())
-    buffer = b""
+    rest, heard = bytearray(), 0
+    until = time.monotonic() + _GREETING_STEPS * terms.timeout_s
     while True:
         chunk = channel.recv(_CHUNK)
-        if not chunk or len(buffer) > 4 * messages.MAX_LINE:
+        heard += len(chunk)
+        if not chunk or heard > 4 * messages.MAX_LINE or time.monotonic() > until:
             said = channel.recv_stderr(1024) if channel.recv_stderr_ready() else b""
-            return _broken(transport, "the worker's agent does not answer", said or buffer)
-        buffer += chunk
-        while b"\n" in buffer:
-            line, _, buffer = buffer.partition(b"\n")
-            message = messages.decode(line)
-            other = messages.foreign_version(line) if message is None else ""
+            said = said or bytes(rest[:1024])
+            return _broken(transport, "the worker's agent does not answer", said)
+        *lines, rest = (rest + chunk).split(b"\n")
+        for number, line in enumerate(lines, start=1):
+            message = messages.decode(bytes(line))
+            other = messages.foreign_version(bytes(line)) if message is None else ""
             if other:
                 what = f"its agent speaks version {other} of the link, this one {messages.VERSION}"
                 return _broken(transport, f"{what}; use the same mpiboot on both sides", b"")
             if message is not None and message.kind == messages.FACTS:
-                lease = Lease(transport, channel, buffer)
-                lease.ticket = whole(message.body, "ticket", 1 << 53) or 0
-                return Login(reach=Reach.READY, facts=messages.read_facts(message), lease=lease)
+                left = b"\n".join([*lines[number:], rest])
+                return _ready(message, Lease(transport, channel, left))
+
+
+def _ready(message: Message, lease: Lease) -> Login:
+    lease.ticket = whole(message.body, "ticket", 1 << 53) or 0
+    return Login(reach=Reach.READY, facts=messages.read_facts(message), lease=lease)
 
 
 def _broken(transport: paramiko.Transport, what: str, said: bytes) -> Login:
     transport.close()
-    text = " ".join(said.decode(errors="replace").split())[:200]
+    text = printable(" ".join(said.decode(errors="replace").split()))[:200]
     return Login(reach=Reach.LOGIN_BROKEN, detail=f"{what}: {text}" if text else what)

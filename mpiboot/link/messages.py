@@ -85,7 +85,8 @@ def foreign_version(line: bytes) -> str:
     except (ValueError, RecursionError):
         return ""
     version = data.get("v") if isinstance(data, dict) else None
-    return str(version)[:20] if isinstance(version, int | str) and version != VERSION else ""
+    known = isinstance(version, int | str) and version != VERSION
+    return fields.printable(str(version)[:20]) if known else ""
 
 
 def facts_message(facts: Facts, ticket: int) -> Message:

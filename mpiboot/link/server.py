@@ -14,13 +14,22 @@ from mpiboot.errors import ConfigError
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.link.said import Said
+from mpiboot.log import logger
 from mpiboot.plan.clocks import Clock
+from mpiboot.plan.flood import Allowance
 from mpiboot.runtime.within import within
 
 _CLIENTS = 4096  # one for each rank of this container, too
+# Of one connection. A launcher answers each mark of a rank's output, and that may be any number.
+_LINES, _LINES_PER_S = 5000, 200
+_UNREAD = 8 << 20  # bytes that wait for a peer that does not read
 _PROBE_TIMEOUT_S = 5.0
 _NO_LAUNCHER = "a worker runs here: announce the node to the launcher"
 _UCRED = struct.Struct("iii")  # process, user, group: unix(7)
+
+
+class FloodError(Exception):
+    """More came than anybody has to say."""
 
 
 @dataclass(eq=False)
@@ -34,6 +43,8 @@ class Lease:
         pid: of the bridge that carries the connection; 0 when the kernel does not tell.
         asks: whether it is somebody in this container, who waits for answers.
         over: whether it has said that its attempt is over.
+        number: of the rank whose wrapper it is; None: it is none.
+        lines: how many it may still send.
     """
 
     writer: asyncio.StreamWriter
@@ -45,7 +56,9 @@ class Lease:
     junk: int = 0
     beat: asyncio.TimerHandle | None = field(default=None, repr=False)
     rank: Message | None = None
+    number: int | None = None
     said: Said | None = field(default=None, repr=False)
+    lines: Allowance = field(default_factory=lambda: Allowance(_LINES, _LINES_PER_S), repr=False)
     _outbox: bytearray = field(default_factory=bytearray, repr=False)
     asks: bool = False
     over: bool = False
@@ -62,8 +75,11 @@ class Lease:
         self._outbox += message.encode()
 
     def flush(self) -> None:
-        """Send now what is still to be sent."""
+        """Send now what is still to be sent; who does not read what he gets is cut off."""
         lines, self._outbox = bytes(self._outbox), bytearray()
+        if self.writer.transport.get_write_buffer_size() > _UNREAD:
+            self.writer.transport.abort()
+            return
         with contextlib.suppress(OSError, RuntimeError):
             if lines:
                 self.writer.write(lines)
@@ -118,7 +134,7 @@ class LinkServer:
         self.leases: set[Lease] = set()
         self.wrappers: set[Lease] = set()
         self.on_wrapper: Callable[[Lease], None] = lambda _lease: None
-        self._ranks: dict[object, Lease] = {}
+        self._ranks: dict[int, Lease] = {}
 
     def tell_rank(self, message: Message) -> None:
         """Send a message to the wrapper of the rank that it names, if that is of this container."""
@@ -172,6 +188,9 @@ class LinkServer:
                 await self._converse(reader, lease)
         except asyncio.TimeoutError:  # an OSError too, from Python 3.11 on
             reason = f"silent for {self._lost_s:g} s"
+        except FloodError:
+            reason = "it floods this agent"
+            logger.warning("a connection of process %s is cut: %s", lease.pid or "unknown", reason)
         except (OSError, asyncio.IncompleteReadError):
             reason = "the connection broke"
         finally:
@@ -205,6 +224,9 @@ class LinkServer:
     def _take(self, line: bytes, lease: Lease) -> bool:
         """Act on one line; tell whether more may come."""
         message = messages.decode(line)
+        told_rank = message is not None and message.kind == messages.RANK and lease in self.leases
+        if not told_rank and not lease.lines.take(1, asyncio.get_running_loop().time()):
+            raise FloodError
         if message is None:
             lease.junk += 1
             if messages.foreign_version(line):
@@ -226,18 +248,23 @@ class LinkServer:
         return True
 
     def _rank_reports(self, lease: Lease, message: Message) -> None:
-        event = message.body.get("event")
+        """Take a report of the one rank whose wrapper this connection belongs to."""
+        event, rank = message.body.get("event"), message.body.get("rank")
+        if not isinstance(rank, int) or lease.number not in (None, rank):
+            lease.junk += 1
+            return
+        lease.number = rank
         if lease.said is not None and event in ("ended", "unheard"):
             lease.said.close()
         if event == "unheard":
             return
         started = event == "started"
         lease.rank = message if started else None
-        if started:
+        if started and lease.said is None:
             lease.said = Said(self._directory, message)
             self.wrappers.add(lease)
             self.on_wrapper(lease)
-        self._ranks[message.body.get("rank")] = lease
+        self._ranks[rank] = lease
         self._on.on_rank(messages.rank_message(message.body))
 
     def _orphaned(self, lease: Lease) -> None:

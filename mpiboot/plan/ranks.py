@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,7 +12,8 @@ from mpiboot.plan import lastwords
 from mpiboot.plan.clocks import Clock
 
 _MOST_BYTES = 1 << 60
-_MOST_RANKS = 1 << 20  # where a launcher of the user's own says how many there are
+_MOST_RANKS = 1 << 17  # where a launcher of the user's own says how many there are
+_MOST_TOLD = 64  # ends of one host whose last words are kept: each may be 4 KiB
 _WHYS = ("not found", "not executable", "no directory", "other mpi")
 
 
@@ -107,17 +109,30 @@ def that_tell(ranks: Ranks, code: int) -> Ranks:
 class Book:
     """Keeps the reports; what another machine says is checked and bounded.
 
+    A rank belongs to the host that was first to report it; the others do not speak for it. A host that
+    has more ranks than slots loses those that somebody else reports, too.
+
     Args:
         np: ranks that were to start; 0: nobody will report, or not known.
         own: whether launchers of the user's own start them, so that there may be several launches,
             one after the other, of as many ranks as the user likes.
+        slots: of each host, by the user's names; of one that is not named nothing is known.
+
+    Attributes:
+        disbelieved: reports of each host about ranks of another one.
     """
 
-    def __init__(self, np: int, *, own: bool = False) -> None:
+    def __init__(
+        self, np: int, *, own: bool = False, slots: Mapping[str, int] | None = None
+    ) -> None:
         self.np = np
+        self.disbelieved: Counter[str] = Counter()
         self._own = own
+        self._slots = dict(slots or {})
         self._started: dict[int, str] = {}
         self._ends: dict[int, End] = {}
+        self._many: Counter[str] = Counter()  # ranks of each host
+        self._told: Counter[str] = Counter()
         self.changed_at = 0.0
 
     def hear(
@@ -135,17 +150,55 @@ class Book:
         rank = whole(body, "rank", (_MOST_RANKS if self._own else self.np) - 1)
         if rank is None:
             return False
-        if body.get("event") == "started":
-            if self._own and rank in self._started:
-                self._started, self._ends = {}, {}  # another launch
-            self._started.setdefault(rank, host)
-        elif body.get("event") == "ended" and rank not in self._ends:
-            self._started.setdefault(rank, host)
-            self._ends[rank] = _end(rank, host, body, wall, clock)
-        else:
+        event = body.get("event")
+        if event not in ("started", "ended"):
             return False
+        if event == "started" and self._own and self._is_over(rank, host):
+            self._begin_anew()
+        if not self._belongs(rank, host):
+            self.disbelieved[host] += 1
+            return False
+        if event == "ended":
+            if rank in self._ends:
+                return False
+            self._ends[rank] = self._kept(_end(rank, host, body, wall, clock))
         self.changed_at = now
         return True
+
+    def _is_over(self, rank: int, host: str) -> bool:
+        """Tell whether a rank that starts is one of another launch."""
+        return rank in self._ends or self._started.get(rank) == host
+
+    def _begin_anew(self) -> None:
+        self._started, self._ends = {}, {}
+        self._many.clear()
+        self._told.clear()
+
+    def _belongs(self, rank: int, host: str) -> bool:
+        """Give a rank to the host that reports it, or tell that it is another one's."""
+        before = self._started.get(rank)
+        if before == host:
+            return True
+        if before is not None:
+            if self._within(host, 1) and not self._within(before, 0):
+                self._many[before] -= 1
+                self.disbelieved[before] += 1
+                self._ends.pop(rank, None)
+            else:
+                return False
+        self._started[rank] = host
+        self._many[host] += 1
+        return True
+
+    def _within(self, host: str, more: int) -> bool:
+        """Tell whether a host has no more ranks than slots, with so many on top."""
+        return self._many[host] + more <= self._slots.get(host, _MOST_RANKS)
+
+    def _kept(self, end: End) -> End:
+        """Keep the last words of the first ends of a host."""
+        if end.stderr:
+            self._told[end.host] += 1
+        return end if self._told[end.host] <= _MOST_TOLD else replace(end, stderr=())
 
     @property
     def all_started(self) -> bool:

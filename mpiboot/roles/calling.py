@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from mpiboot.link import messages, server
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
+from mpiboot.model.fields import whole
+from mpiboot.model.hosts import is_address
 from mpiboot.plan import neighbours
 from mpiboot.runtime.within import came, within
 
@@ -99,9 +101,12 @@ class Calls:
 
 
 async def answer(lease: server.Lease, message: Message) -> None:
-    """Try to connect where the launcher asks to, and tell how it went."""
-    address, port = message.text("address"), message.body.get("port")
-    if not isinstance(port, int) or not 0 < port < 65536:
+    """Try to connect where the launcher asks to, and tell how it went; nothing is sent there.
+
+    An address it must be: a name would be looked up, which may take any time.
+    """
+    address, port = message.text("address"), whole(message.body, "port", 65535)
+    if not port or not is_address(address):
         return
     why, silent = "", False
     try:

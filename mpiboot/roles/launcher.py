@@ -260,9 +260,8 @@ class Launcher:
             if warned is not None:
                 self._hear_own_rank(messages.warned_message(warned))
         elif message.kind in (messages.LOOK, messages.STACKS):
-            self._answers.append(
-                stalling.answer(self._own_link, self._agent, message, self._hear_own_rank)
-            )
+            answer = stalling.answer(self._own_link, self._agent, message, self._hear_own_rank)
+            self._answers.append(asyncio.ensure_future(answer))
         else:
             self._own_link.tell_rank(message)
 

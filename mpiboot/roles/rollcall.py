@@ -36,7 +36,9 @@ class RollCall:
         self.testimony: dict[str, Testimony] = {}
 
     def hear(self, host: str, message: Message) -> None:
-        """Take a worker's answer."""
+        """Take a worker's answer, the first one."""
+        if host in self.testimony:
+            return
         self.testimony[host] = messages.read_testimony(message)
         self._counts.testified(host, self.testimony[host])
         self._news.set()

@@ -50,7 +50,9 @@ class Stalling:
         self._tell_own = tell_own
         self._clock = asyncio.get_running_loop().time
         self._stall = Stall(timeout_s)
+        self._chosen: dict[int, str] = {}
         self._stacks: dict[int, str] = {}
+        self._answered: set[str] = set()
         self._news = asyncio.Event()
 
     async def run(self, heard_at: Callable[[], float], halting: Halting) -> None:
@@ -67,6 +69,7 @@ class Stalling:
             return
         begun = self._clock()
         while True:
+            self._answered.clear()
             self._ask(Message(kind=messages.LOOK))
             await asyncio.sleep(stall.pause_s(self._timeout_s))
             now, running = self._clock(), self._running()
@@ -80,14 +83,17 @@ class Stalling:
                 return
 
     def hear(self, host: str, message: Message) -> None:
-        """Take an answer; only of ranks that run where it comes from."""
-        here = {rank for rank, place in self._running().items() if place == host}
+        """Take an answer to a question; only of ranks that run where it comes from."""
         if message.kind == messages.STACKS:
             rank, text = whole(message.body, "rank", 1 << 31), message.body.get("text")
-            if rank is not None and rank in here and isinstance(text, str):
-                self._stacks[rank] = text
+            if rank is not None and self._chosen.get(rank) == host and isinstance(text, str):
+                self._stacks.setdefault(rank, text)
                 self._news.set()
             return
+        if host in self._answered:
+            return
+        self._answered.add(host)
+        here = {rank for rank, place in self._running().items() if place == host}
         cpu_ms = message.body.get("cpu_ms")
         if isinstance(cpu_ms, dict):
             known = {rank: whole(cpu_ms, str(rank), 1 << 53) for rank in here}
@@ -108,6 +114,7 @@ class Stalling:
 
     async def _show(self, chosen: list[int], running: Mapping[int, str]) -> None:
         """Log where ranks stand, as far as that is told in time."""
+        self._chosen = {rank: running[rank] for rank in chosen}
         self._ask(Message(kind=messages.STACKS, body={"ranks": chosen}))
         deadline = self._clock() + _ANSWERS_S
         while {*chosen} - {*self._stacks} and self._clock() < deadline:
@@ -120,9 +127,9 @@ class Stalling:
                 logger.error("[rank %s on %s] %s", rank, running[rank], text)
 
 
-def answer(
+async def answer(
     link: LinkServer, agent: Agent, message: Message, send: Callable[[Message], None]
-) -> asyncio.Future[None]:
+) -> None:
     """Tell what the launcher asks about the ranks of this container.
 
     Args:
@@ -136,13 +143,11 @@ def answer(
         wanted = message.body.get("ranks")
         wanted = [one for one in wanted if isinstance(one, int)] if isinstance(wanted, list) else []
         chosen = {rank: ranks[rank] for rank in wanted[:_SHOWN] if rank in ranks}
-        return asyncio.ensure_future(_tell_stacks(chosen, agent, send))
+        await _tell_stacks(chosen, agent, send)
+        return
     used = usage.cpu_ms(ranks.values())
     known = {str(rank): used[pid] for rank, pid in ranks.items() if pid in used}
     send(Message(kind=messages.LOOK, body={"cpu_ms": known}))
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    done.set_result(None)
-    return done
 
 
 def _programs(link: LinkServer) -> dict[int, int]:

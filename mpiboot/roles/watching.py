@@ -14,7 +14,7 @@ from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.fields import whole
-from mpiboot.plan import daemons, neighbours, ranks
+from mpiboot.plan import causes, daemons, neighbours, ranks
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.launchplan import LaunchPlan
@@ -76,6 +76,7 @@ class Watch:
         self._tell_own = tell_own
         self._terms = ranks.Terms(start_s=agent.settings.start_timeout_s, linger_s=_LINGER_S)
         self._lost: dict[str, Lost] = {}
+        self._disbelieved: set[str] = set()
         self._left: list[Lost] = []
         self._explaining: dict[str, asyncio.Task[None]] = {}
         self._news = asyncio.Event()
@@ -92,7 +93,8 @@ class Watch:
         self.on_lost: Callable[[str, str], None] = lambda _name, _why: None
         reporting = plan.wrapper is not None
         np = arranged.np if reporting and not plan.own else 0
-        self.book = ranks.Book(np, own=reporting and plan.own)
+        slots = {place.name: place.slots for place in arranged.places}
+        self.book = ranks.Book(np, own=reporting and plan.own, slots=slots)
         self._stalling = Stalling(
             agent.settings.stall_timeout_s, self.book, self._leases, self._tell_here
         )
@@ -105,7 +107,7 @@ class Watch:
             self._roll_call.hear(host, message)
         elif message.kind == messages.NOTICE and message.text("event") == messages.STOPPING:
             number = whole(message.body, "signal", 64) or signal.SIGTERM
-            logger.warning("%s was told to stop (%s)", host, signal.Signals(number).name)
+            logger.warning("%s was told to stop (%s)", host, causes.name(number))
             self._halting.give(Halt(cause=Cause.PREEMPTED, signal=number, host=host))
         elif message.kind == messages.NOTICE and message.text("event") == messages.DAEMON:
             self._daemon_died(host)
@@ -118,6 +120,13 @@ class Watch:
             clock = self._leases[host].clock if host in self._leases else Clock()
             if self.book.hear(host, message.body, self._loop.time(), wall, clock):
                 self._news.set()
+            self._disbelieve(host)
+
+    def _disbelieve(self, host: str) -> None:
+        """Say once of a host that it speaks for ranks that are not its own."""
+        if self.book.disbelieved[host] and host not in self._disbelieved:
+            self._disbelieved.add(host)
+            logger.warning("%s reports ranks of other hosts: it is not believed", host)
 
     def _cut_off(self, text: str) -> None:
         """End a job whose workers do not reach each other, or say so."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mpiboot.errors import ExitCode
 from mpiboot.link import control, messages
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from mpiboot.roles.announcing import Announcer
 
 _SESSION_POLL_S = 1.0
+_CALLS = 16  # answers to a launcher's questions that are being found at the same time
 # What ranks have written to our socket is read before we testify.
 _REPORTS_S = 0.02
 
@@ -59,7 +59,7 @@ class Worker:
         self._running = False
         self._unheld: set[Lease] = set()
         self._job_came = False
-        self._calls: deque[asyncio.Future[None]] = deque(maxlen=16)
+        self._calls: set[asyncio.Future[None]] = set()
         self._service = Service(
             agent,
             on_login=self._login,
@@ -250,7 +250,7 @@ class Worker:
         elif message.kind == messages.WITNESS:
             self._loop.call_later(_REPORTS_S, self._testify, lease)
         elif message.kind == messages.CALL:
-            self._calls.append(asyncio.ensure_future(calling.answer(lease, message)))
+            self._call(calling.answer(lease, message))
         else:
             self._told_about_ranks(lease, message)
 
@@ -262,7 +262,16 @@ class Worker:
             if warned is not None:
                 lease.send(messages.warned_message(warned))
         elif message.kind in (messages.LOOK, messages.STACKS):
-            self._calls.append(stalling.answer(self._link, self._agent, message, lease.send))
+            self._call(stalling.answer(self._link, self._agent, message, lease.send))
+
+    def _call(self, work: Coroutine[Any, Any, None]) -> None:
+        """Answer in the background; what is asked beside too many others stays unanswered."""
+        if len(self._calls) >= _CALLS:
+            work.close()
+            return
+        task = asyncio.ensure_future(work)
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
 
     def _hear_phase(self, lease: Lease, message: Message) -> None:
         """Follow the job; a launcher that has too many leases goes, and its job comes all the same."""

@@ -35,7 +35,7 @@ class HttpServer:
     def __init__(self, routes: Mapping[str, Route]) -> None:
         self._routes = routes
         self._server: asyncio.Server | None = None
-        self._clients = 0
+        self._waiting: dict[asyncio.StreamWriter, None] = {}
 
     async def start(self, port: int) -> None:
         """Listen on all addresses.
@@ -57,15 +57,22 @@ class HttpServer:
             self._server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._clients += 1
+        """Answer one client; who comes when all places are taken gets that of the slowest.
+
+        A probe asks at once and is gone in a moment: those who only hold a place must not keep it out.
+        """
+        self._waiting[writer] = None
+        if len(self._waiting) > _CLIENTS:
+            slowest = next(iter(self._waiting))
+            del self._waiting[slowest]
+            slowest.transport.abort()
         try:
-            if self._clients <= _CLIENTS:
-                await within(_TIMEOUT_S, self._answer(reader, writer))
+            await within(_TIMEOUT_S, self._answer(reader, writer))
         except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, ValueError,
                 asyncio.LimitOverrunError):  # fmt: skip
-            pass  # a probe that hangs up or talks nonsense is its own affair
+            writer.transport.abort()  # one that reads nothing would keep its answer in our memory
         finally:
-            self._clients -= 1
+            self._waiting.pop(writer, None)
             with contextlib.suppress(OSError):
                 writer.close()
 

@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpiboot.link import messages
+from mpiboot.link import control, messages
 from mpiboot.link.messages import Message
 from mpiboot.model.facts import Facts, from_json
+from mpiboot.plan import evidence
+from mpiboot.plan.clocks import Clock
+from mpiboot.plan.fencing import Claim
+from mpiboot.plan.modes import Asked, Verb
+from mpiboot.plan.ranks import Book
 from mpiboot.plan.release import Over
 
 json_values = st.recursive(
@@ -94,3 +99,68 @@ def test_a_broken_end_is_no_end(body: dict[str, object]) -> None:
 def test_a_line_that_is_too_long_is_no_message() -> None:
     """Memory is bounded by the longest line."""
     assert messages.decode(Message(kind=messages.BEAT, body={"x": "a" * 70000}).encode()) is None
+
+
+@pytest.mark.parametrize("version", ["1\\n[mpiboot] forged", "\\u001b[2J", "x" * 500])
+def test_a_foreign_version_adds_no_line(version: str) -> None:
+    """It is quoted in what people read."""
+    told = messages.foreign_version(f'{{"v":"{version}"}}'.encode())
+    assert told.isprintable()
+    assert len(told) <= 20
+
+
+READERS = (
+    messages.read_facts, messages.read_claim, messages.read_testimony, messages.read_announcement,
+    messages.read_over, control.read_asked,
+)  # fmt: skip
+FIELDS = st.sampled_from([
+    "facts", "ticket", "generation", "id", "name", "address", "port", "index", "code", "final", "ran",
+    "do", "command", "release", "time_ms", "late_ms", "used", "limit", "kills", "rank", "event", "stderr",
+])  # fmt: skip
+
+
+@given(st.dictionaries(FIELDS, json_values | st.integers(-(2**70), 2**70)))
+def test_no_body_breaks_a_reader(body: dict[str, object]) -> None:
+    """Each reader takes a value of the right form out of any body, or none."""
+    message = Message(kind=messages.RANK, body=body)
+    for read in READERS:
+        read(message)
+    messages.memory_of(body)
+    messages.note_time(message, Clock())
+    passed = messages.rank_message(body)
+    assert len(passed.encode()) < messages.MAX_LINE
+    assert Book(4).hear("w", body, 1.0, 1.0, Clock()) in (True, False)
+
+
+SHORT = st.text(
+    st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=20
+)
+
+
+@given(st.integers(0, 1 << 53), SHORT, SHORT)
+def test_a_claim_round_trips(generation: int, launcher_id: str, name: str) -> None:
+    """A claim arrives as it was made."""
+    claim = Claim(generation=generation, launcher_id=launcher_id, name=name)
+    got = messages.decode(messages.claim_message(claim).encode())
+    assert got is not None
+    assert messages.read_claim(got) == claim
+
+
+@given(st.integers(0, 9), st.integers(0, 1 << 50), st.none() | st.integers(0, 9))
+def test_a_testimony_round_trips(sessions: int, peak: int, kills: int | None) -> None:
+    """What a worker has seen arrives whole."""
+    said = evidence.Testimony(sessions=sessions, peak_bytes=peak, oom_kills=kills)
+    got = messages.decode(messages.testimony_message(said).encode())
+    assert got is not None
+    assert messages.read_testimony(got) == said
+
+
+@given(st.sampled_from(list(Verb)), st.lists(st.text(max_size=20), max_size=5), st.booleans())
+def test_a_command_round_trips(verb: Verb, words: list[str], release: bool) -> None:
+    """The words of a command are those that were asked, each of them one word, whatever is in it."""
+    asked = Asked(verb=verb, command=tuple(words), release=release)
+    line = control.asked_message(asked).encode()
+    assert line.count(b"\n") == 1
+    got = messages.decode(line)
+    assert got is not None
+    assert control.read_asked(got) == asked
