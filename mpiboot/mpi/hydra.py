@@ -12,13 +12,13 @@ FAMILY = "mpich"
 PROGRAM = "mpiexec.hydra"
 
 _ABORT = re.compile(
-    r"Abort\((-?\d+)\) on node \d+ \(rank (\d+) in comm[^)]*\): application called MPI_Abort"
+    r"Abort\((-?\d{1,12})\) on node \d+ \(rank (\d{1,9}) in comm[^)]*\): application called MPI_Abort"
 )
 _KILLED = re.compile(
-    r"= (?:RANK (\d+) )?PID (\d+) RUNNING AT (\S+) (?:= )?"
-    r"(?:= )?(?:KILLED BY SIGNAL: (\d+)|EXIT CODE: (\d+))"
+    r"= (?:RANK (\d{1,9}) )?PID (\d+) RUNNING AT (\S+) (?:= )?"
+    r"(?:= )?(?:KILLED BY SIGNAL: (\d{1,2})\b|EXIT CODE: (\d{1,9}))"
 )
-_EXIT_STRING = re.compile(r"EXIT STRING: [^()]{0,80}\(signal (\d+)\)")
+_EXIT_STRING = re.compile(r"EXIT STRING: [^()]{0,80}\(signal (\d{1,2})\)")
 _NO_EXEC = re.compile(r"execvp error on file (\S+) \(([^)]*)\)")
 _BSTRAP = re.compile(r"[Uu]nable to run bstrap_proxy on (\S+)")
 _SSH = re.compile(

@@ -34,10 +34,12 @@ _VERSION = re.compile(r"\(Open MPI\)\s+(4\.\d+\.\d+\S*)")
 _LEGAL_NAME = re.compile(r"[A-Za-z0-9.-]+", re.ASCII)
 _TEXTS = Texts(
     signal=re.compile(
-        r"mpirun noticed that process rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)"
+        r"mpirun noticed that process rank (\d{1,9}) with PID (\d+) on node (\S+) exited on signal (\d{1,2})\b"
     ),
-    code=re.compile(r"Process name: \[\[\d+,\d+\],(\d+)\]\s+Exit code:\s+(\d+)"),
-    abort=re.compile(r"MPI_ABORT was invoked on rank (\d+) .{0,80}?with errorcode (-?\d+)"),
+    code=re.compile(r"Process name: \[\[\d+,\d+\],(\d{1,9})\]\s+Exit code:\s+(\d{1,9})"),
+    abort=re.compile(
+        r"MPI_ABORT was invoked on rank (\d{1,9}) .{0,80}?with errorcode (-?\d{1,12})"
+    ),
     lost=re.compile(
         r"ORTE has lost communication with a remote daemon.{0,300}?"
         r"Remote daemon: .{0,80}?on node (\S+)"

@@ -33,10 +33,10 @@ exit_code = openmpi.exit_code
 _VERSION = re.compile(r"\(Open MPI\)\s+([5-9]\.\d+\.\d+\S*)")
 _TEXTS = Texts(
     signal=re.compile(
-        r"prterun noticed that process rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)"
+        r"prterun noticed that process rank (\d{1,9}) with PID (\d+) on node (\S+) exited on signal (\d{1,2})\b"
     ),
-    code=re.compile(r"Process name: \[prterun-\S+-\d+@\d+,(\d+)\]\s+Exit code:\s+(\d+)"),
-    abort=re.compile(r"MPI_ABORT was invoked on rank (\d+) .{0,160}?Errorcode:\s*(-?\d+)"),
+    code=re.compile(r"Process name: \[prterun-\S+-\d+@\d+,(\d{1,9})\]\s+Exit code:\s+(\d{1,9})"),
+    abort=re.compile(r"MPI_ABORT was invoked on rank (\d{1,9}) .{0,160}?Errorcode:\s*(-?\d{1,12})"),
     lost=re.compile(
         r"PRTE has lost communication with a remote daemon.{0,300}?"
         r"Remote daemon: .{0,80}?on node (\S+)"
@@ -45,7 +45,7 @@ _TEXTS = Texts(
         r"(?:PRTE|prterun) was unable to reliably start one or more daemons"
         r"|An PRTE daemon has unexpectedly failed after launch"
     ),
-    no_command=re.compile(r"prted: (?:command )?not found|\S*prted: No such file"),
+    no_command=re.compile(r"prted: (?:command )?not found|prted: No such file"),
     daemon="prted",
 )
 _NO_PROGRAM = re.compile(r"prterun was unable to find the specified executable file")

@@ -281,7 +281,7 @@ def _code(base: Outcome, evidence: Evidence, dialect: Dialect) -> int:
         return aborts[0] & 0xFF or translated
     unheard = _unheard(base.failures, evidence.ranks)
     if unheard:
-        return unheard[0].code or translated
+        return (unheard[0].code or 0) & 0xFF or translated
     failed = evidence.ranks.failures
     return failed[0].status if failed else translated
 

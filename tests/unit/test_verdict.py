@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from mpiboot.errors import ConfigError, ExitCode, NotReadyError
 from mpiboot.model.outcome import Fault, Outcome
-from mpiboot.mpi import openmpi4
+from mpiboot.mpi import DIALECTS, openmpi4
+from mpiboot.mpi.protocol import Dialect
 from mpiboot.plan import evidence as seen
 from mpiboot.plan import verdict
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.layout import Layout, Place
 from mpiboot.plan.ranks import End, Ranks
+from tests.helpers.quickly import quickly
 
 PLACE = Place(name="my_w_1", node="10.0.0.1", slots=2, address="10.0.0.1", port=22, user="", why="")
 LAYOUT = Layout(places=(PLACE,), np=2)
@@ -237,3 +239,32 @@ def test_a_full_disk_is_no_fault_of_the_agent() -> None:
     outcome = verdict.of_error(OSError(errno.ENOSPC, "No space left on device", "/run/x"))
     assert (outcome.code, outcome.fault) == (ExitCode.CONFIG, Fault.CONFIGURATION)
     assert outcome.message.startswith("No space left on device: /run/x;")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: str(one.NAME))
+@pytest.mark.parametrize(
+    "stderr",
+    [
+        "x" * 65_000,  # a regular expression for a path went back and forth in it, for 8 s
+        "Process name: [prterun-" + "-1" * 30_000,
+        f"Process name: [[1,1],{'1' * 5000}]\n  Exit code:    {'9' * 5000}\n",
+        f"Process name: [prterun-l-1@1,1]\n  Exit code:    {'9' * 5000}\n",
+        f"mpirun noticed that process rank {'1' * 5000} with PID 1 on node w exited on signal {'9' * 5000}",
+        f"MPI_ABORT was invoked on rank 1 in x with errorcode -{'9' * 5000}",
+        f"Abort({'9' * 5000}) on node 1 (rank 1 in comm 0): application called MPI_Abort",
+        f"= PID {'1' * 5000} RUNNING AT w1 = EXIT CODE: {'9' * 5000}",
+        "= RANK 1 PID 1 RUNNING AT w1 = KILLED BY SIGNAL: 128",
+        "= PID 1 RUNNING AT w1 = EXIT CODE: 9 THE EXIT STRING: Killed (signal 128)",
+        "MPI_ABORT was invoked on rank 1 in x with errorcode 256",
+    ],
+)  # fmt: skip
+def test_no_words_take_long_or_make_a_success(stderr: str, dialect: Dialect) -> None:
+    """Ranks may print anything: numbers without an end, codes that a status cannot hold, mpirun's own words."""
+    started = Ranks(np=2, started={0: "w1"}, ends=(End(rank=0, host="w1", signal=9),))
+    for reports in (Ranks(np=2), started):
+        evidence = Evidence(
+            code=1, halt=None, stderr=stderr, lost=(), leased=1, workers=1, ranks=reports
+        )
+        with quickly():
+            outcome = verdict.judge(evidence, dialect, LAYOUT)
+        assert 0 < outcome.code < 256
