@@ -3,11 +3,12 @@
 .DEFAULT_GOAL := help
 .SILENT:
 .NOTPARALLEL:
-.PHONY: help setup demo test check images unit process docker faults bench lock audit engine clean
+.PHONY: help setup demo test check images unit process docker faults fuzz bench lock audit engine clean
 
 PYTHON ?= /usr/bin/python3
 ARGS ?=
 STACKS ?=
+TARGETS ?= hostfile keys link output
 
 BIN := .venv/bin
 HASH := $(firstword $(shell cksum pyproject.toml))
@@ -39,7 +40,7 @@ check: $(DEV) ## Lint, types, import contracts, shell scripts
 	.ci/quiet shellcheck shellcheck $(SCRIPTS)
 
 unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
-	$(BIN)/pytest tests/unit $(ARGS)
+	$(BIN)/pytest tests/unit tests/fuzz $(ARGS)
 
 process: $(DEV) ## Real processes in network namespaces; needs root
 	.ci/packages $(JOB) curl iptables strace
@@ -53,6 +54,9 @@ docker: $(DEV) images ## Real containers
 faults: $(DEV) engine ## The fault matrix many times; writes docs/faults.md; ARGS="-n 10 --jobs 4 CELL"
 	.ci/images openmpi4 openmpi5 mpich
 	$(BIN)/python -m tests.faults $(ARGS)
+
+fuzz: $(DEV) ## Fuzz what reads input, 5 min each target; ARGS="--seconds 60" for less
+	for target in $(TARGETS); do $(BIN)/python -m tests.fuzz $$target $(ARGS) || exit; done
 
 images: engine ## Build mpiboot/<stack>:dev and -test:dev of all stacks; STACKS="mpich openmpi5"
 	.ci/images $(STACKS)
@@ -84,4 +88,6 @@ $(VENV):
 $(DEV): $(VENV) # dependency groups need a newer pip than Debian 12 has
 	.ci/quiet venv-pip $(BIN)/pip install -q --disable-pip-version-check -U 'pip>=25.1'
 	.ci/quiet venv-dev $(BIN)/pip install -q --disable-pip-version-check --group dev -e .
+	.ci/quiet venv-fuzz $(BIN)/pip install -q --disable-pip-version-check --only-binary atheris --group fuzz \
+		|| echo 'no fuzzing here: this machine has no wheel of atheris'
 	rm -f .venv/.stamp-dev-* && touch $@

@@ -52,8 +52,8 @@ def _told(fault: Exception) -> str:
         return f"a value that does not fit its type ({type(fault).__name__})"
     mark = fault.problem_mark
     where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-    reason = _TAG.sub("tag", " ".join((fault.problem or fault.context or "").split()))
-    return f"{reason[:_SHOWN]}{where}"
+    reason = fields.printable(" ".join((fault.problem or fault.context or "").split()))
+    return f"{_TAG.sub('tag', reason)[:_SHOWN]}{where}"
 
 
 def key(value: object) -> str:

@@ -216,6 +216,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     "yaml",
     [
         BOMB,
+        "a\n0: 4,[f\u03a2,b:2",  # a sign that nobody can print is quoted in its library's message
         "<<: [&a {x: 1}, *a]",
         "np: !!int ''",
         "progress: !!bool x",
