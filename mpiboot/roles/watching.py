@@ -120,11 +120,11 @@ class Watch:
             clock = self._leases[host].clock if host in self._leases else Clock()
             if self.book.hear(host, message.body, self._loop.time(), wall, clock):
                 self._news.set()
-            self._disbelieve(host)
+            self._disbelieve()
 
-    def _disbelieve(self, host: str) -> None:
+    def _disbelieve(self) -> None:
         """Say once of a host that it speaks for ranks that are not its own."""
-        if self.book.disbelieved[host] and host not in self._disbelieved:
+        for host in self.book.disbelieved.keys() - self._disbelieved:
             self._disbelieved.add(host)
             logger.warning("%s reports ranks of other hosts: it is not believed", host)
 

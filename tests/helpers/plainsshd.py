@@ -22,6 +22,7 @@ def plain_sshd(
     authorized: Sequence[Path],
     directory: Path,
     port: int = 22,
+    words: Sequence[str] = (),
     **spec: Any,
 ) -> Agent:
     """Start a pod with nothing but sshd and wait until it listens.
@@ -33,6 +34,7 @@ def plain_sshd(
         authorized: private keys that may log in as root.
         directory: where its files go.
         port: where it listens.
+        words: further lines of its configuration.
         spec: further fields of PodSpec.
     """
     place = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=directory))
@@ -47,6 +49,7 @@ def plain_sshd(
         "UsePAM no",
         "PidFile none",
         f"SetEnv TMPDIR={TMP_IN_POD}",
+        *words,
     )
     config.write_text("".join(f"{line}\n" for line in lines))
     started = agents.start(name, ("sh", "-c", f"{_START} {config}"), **spec)
