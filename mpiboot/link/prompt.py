@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import socket
 import time
@@ -53,7 +54,7 @@ class Prompt(socket.socket):
         if size > _MOST_AT_ONCE or now > self._until or not self._allowance.take(len(data), now):
             self.flooded = True
         if self.flooded:
-            raise ConnectionAbortedError(FLOODS)
+            raise ConnectionAbortedError(errno.ECONNABORTED, FLOODS)  # paramiko wants both
         with contextlib.suppress(OSError):  # the kernel forgets it again with the next packet sent
             self.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         return data

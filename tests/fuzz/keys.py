@@ -11,6 +11,7 @@ from mpiboot.runtime import keymaking
 from mpiboot.runtime.keys import Origin
 
 _NAMES = ("id_ed25519", "authorized_keys", "known_hosts", "id_ed25519.pub", "ssh-privatekey")
+_RESTRICTED = "restrict,pty "
 _MARK = b"\n=====\n"
 _PUBLIC = (
     b"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ/nGB0ezY4Ef2fFTqBQdLQ5zTlMc0hYq4Kf1YVmLF9P a comment\n"
@@ -53,7 +54,9 @@ def _judge(place: Path, data: bytes) -> None:
         given = {
             line.strip() for part in parts for line in part.decode(errors="replace").split("\n")
         }
-        assert set(lines) - {material.host_publics[1]} <= given
+        assert all(line.startswith(_RESTRICTED) for line in lines)
+        whole = {line.removeprefix(_RESTRICTED) for line in lines}
+        assert whole - {material.host_publics[1]} <= given
     text = data.decode(errors="replace")
     for name, port in (("w1", 2222), ("fd00::1", 22), ("a.b", 22)):
         for key in knownhosts.vouched(text, name, port):
