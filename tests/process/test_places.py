@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mpiboot.local.cluster import Bind
 from tests.helpers.accountfiles import MPI, passwd
 from tests.helpers.agents import PYTHON, Agent, Agents
 
@@ -77,6 +78,28 @@ def test_tmpdir_is_full(agents: Agents, tmp_path: Path) -> None:
     launcher, worker = job(agents, {**SECRET, "TMPDIR": "/mnt"}, **pod)
     assert launcher.out.startswith(f"/dev/shm/mpiboot-{MPI}/worker/tmp".encode())
     assert "No space left on device" in worker.log
+
+
+@pytest.mark.parametrize("kind", ["directory", "link"])
+def test_what_another_user_has_laid_out(agents: Agents, tmp_path: Path, kind: str) -> None:
+    """A directory of another user's, or a link, with the name of ours is passed over, and untouched."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    trap = shared / f"mpiboot-{MPI}"
+    if kind == "link":
+        trap.symlink_to("/mnt")
+    else:
+        trap.mkdir()
+        trap.chmod(0o777)
+    pod: dict[str, Any] = {
+        "uid": MPI, "gid": MPI, "tmpfs": ("/dev/shm:mode=1777",),
+        "binds": (passwd(tmp_path), Bind(source=str(shared), target="/mnt")),
+    }  # fmt: skip
+    _, worker = job(agents, {**SECRET, "TMPDIR": "/mnt"}, **pod)
+    assert [path.name for path in shared.iterdir()] == [trap.name]
+    assert kind == "link" or not any(trap.iterdir())
+    assert "Traceback" not in worker.log
 
 
 def test_no_place_at_all(agents: Agents, tmp_path: Path) -> None:
