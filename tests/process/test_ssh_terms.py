@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mpiboot.local.cluster import Bind
-from tests.helpers.agents import Agent, Agents, program
+from tests.helpers.agents import PYTHON, Agent, Agents, program
 from tests.helpers.keyfiles import make_key_directory
 
 WORKERS_NOT_READY = 240
@@ -109,3 +109,27 @@ def test_the_operators_key_is_strong_enough(agents: Agents, tmp_path: Path) -> N
     launcher = agents.launcher("true", hosts="w1:1", **pod)
     assert launcher.wait() == 0
     agents.assert_global()
+
+
+def test_a_recorded_job_says_nothing_when_it_is_replayed(agents: Agents, tmp_path: Path) -> None:
+    """Who has heard a whole job, lease and all, cannot log in with it, nor speak on the link."""
+    worker = agents.worker("w1")
+    worker.until_ready()
+    spy = (PYTHON, str(Path(__file__).with_name("programs") / "eavesdrop.py"))
+    tape = tmp_path / "tape"
+    tape.mkdir()
+    between = agents.start("between", (*spy, "record", "w1", str(tape)))
+    options = ("--workers-leave", "never")
+    launcher = agents.launcher("true", hosts="between:1", options=options)
+    assert launcher.wait() == 0
+    recorded = list(tape.iterdir())
+    assert len(recorded) >= 2  # the lease, and mpirun's ssh
+    before = worker.log
+    assert before.count("Accepted publickey") >= 2
+    said = between.pod.exec([*spy, "replay", "w1", str(tape)]).stdout
+    assert len(said.splitlines()) == len(recorded)
+    after = worker.log.removeprefix(before)
+    assert "Accepted" not in after
+    assert "launcher" not in after
+    assert worker.status["stage"] == "ready"
+    end(worker)
