@@ -44,8 +44,7 @@ def _text(spec: Spec, value: object) -> str:
         text = str(value)
     except ValueError:  # a whole number of more digits than Python writes
         raise ValueError("a text") from None
-    if "\0" in text:
-        raise ValueError("a text without NUL bytes")
+    _check(text)
     if spec.choices:
         found = next((c for c in spec.choices if c.lower() == text.lower()), None)
         if found is None:
@@ -106,13 +105,13 @@ def _slots(value: object) -> str:
 
 def _words(value: object) -> list[str]:
     if isinstance(value, list):
-        return [str(word) for word in value]
+        return [_check(str(word)) for word in value]
     if isinstance(value, dict):
-        return [f"{key}={item}" for key, item in value.items()]
+        return [_check(f"{key}={item}") for key, item in value.items()]
     if isinstance(value, bool):
         raise ValueError("a list of words")  # noqa: TRY004 - as above
     try:
-        return shlex.split(str(value))
+        return shlex.split(_check(str(value)))
     except ValueError as fault:
         raise ValueError(f"words as a shell would split them ({fault})") from None
 
@@ -120,8 +119,23 @@ def _words(value: object) -> list[str]:
 def _pairs(value: object) -> list[str]:
     pairs = []
     for item in value if isinstance(value, list) else _words(value):
-        pair = "=".join(map(str, item)) if isinstance(item, list | tuple) else str(item)
+        pair = _check("=".join(map(str, item)) if isinstance(item, list | tuple) else str(item))
         if "=" not in pair or pair.startswith("="):
             raise ValueError("KEY=VALUE words")
         pairs.append(pair)
     return pairs
+
+
+def _check(text: str) -> str:
+    """Return a text that a file, an environment and a command line can hold.
+
+    Raises:
+        ValueError: they cannot.
+    """
+    if "\0" in text:
+        raise ValueError("a text without NUL bytes")
+    try:
+        text.encode(errors="surrogateescape")  # a variable may hold bytes that are no UTF-8
+    except UnicodeEncodeError:
+        raise ValueError("a text without lone surrogates") from None
+    return text

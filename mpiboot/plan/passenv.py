@@ -127,5 +127,5 @@ def kept_paths(env: Mapping[str, str], facts: Sequence[Facts | None]) -> list[st
 
 def _fits(name: str, value: str) -> bool:
     """Tell whether sshd's SetEnv can carry it: one line, and a name without blanks or quotes."""
-    clean = not any(c in "\n\r\0" for c in value)
+    clean = not any(c in "\n\r\0" for c in name + value)
     return clean and bool(name) and not any(c.isspace() or c in "\"'\\=#" for c in name)

@@ -65,7 +65,7 @@ def target(url: str, *, job: str, instance: str, role: str) -> Target:
     user = ""
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        user = base64.b64encode(pair.encode()).decode()
+        user = base64.b64encode(pair.encode(errors="surrogateescape")).decode()
     path = parts.path.rstrip("/")
     group = "".join(
         f"/{_labelled(name, value)}"
@@ -86,7 +86,7 @@ def _labelled(name: str, value: str) -> str:
     """Put a label into the path: what is empty or has a slash is told in base64."""
     if value and "/" not in value:
         return f"{name}/{quote(value, safe='')}"
-    coded = base64.urlsafe_b64encode(value.encode()).decode() or "="
+    coded = base64.urlsafe_b64encode(value.encode(errors="surrogateescape")).decode() or "="
     return f"{name}@base64/{coded}"
 
 
@@ -107,7 +107,7 @@ def _put(where: Target, text: str, content_type: str) -> None:
     headers = {"Content-Type": content_type}
     if where.credentials:
         headers["Authorization"] = f"Basic {where.credentials}"
-    order = request.Request(where.url, text.encode(), headers, method="PUT")  # noqa: S310 - http(s) only, see target
+    order = request.Request(where.url, text.encode(errors="replace"), headers, method="PUT")  # noqa: S310 - http(s) only, see target
     try:
         with request.urlopen(order, timeout=_TRY_S):  # noqa: S310 - as above
             pass

@@ -151,8 +151,11 @@ def strictly_private(path: Path) -> bool:
 
 
 def write(path: Path, text: str | bytes, mode: int = 0o600) -> None:
-    """Write a file atomically: readers see the old text or the new one, whole."""
-    data = text.encode() if isinstance(text, str) else text
+    """Write a file atomically: readers see the old text or the new one, whole.
+
+    What came from the environment or a command line may be no UTF-8: its bytes stay what they were.
+    """
+    data = text.encode(errors="surrogateescape") if isinstance(text, str) else text
     # What tempfile.mkstemp does; tempfile itself is slow to import.
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

@@ -80,7 +80,7 @@ class HttpServer:
         head = await reader.readuntil(b"\r\n\r\n")
         words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         reply = self._route(words)
-        body = reply.body.encode()
+        body = reply.body.encode(errors="replace")
         lines = (
             f"HTTP/1.1 {reply.status} {_REASONS[reply.status]}",
             f"Content-Type: {reply.content_type}",

@@ -55,8 +55,8 @@ def _material(origin: Origin, directory: Path) -> tuple[KeyMaterial, dict[Path, 
     authorized: list[str] = []
     known_hosts = ""
     if origin.secret:
-        user, text = _derived(origin.secret.encode(), b"user key"), b""
-        host = _derived(origin.secret.encode(), b"host key")
+        user, text = _derived(origin.secret.encode(errors="surrogateescape"), b"user key"), b""
+        host = _derived(origin.secret.encode(errors="surrogateescape"), b"host key")
     else:
         user, text, authorized, known_hosts = _from_directory(Path(origin.directory))
         host = _derived(_canonical(user), b"host key")

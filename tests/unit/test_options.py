@@ -233,6 +233,9 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"hosts: 0x{'f' * 10_000}",
         "np: " + ":".join(["59"] * 5000),
         "np: .inf",
+        'hosts: "a\\uD800b"',
+        'export: ["A=\\uD800"]',
+        'mpirun-arg: "a\\0b"',
         "heartbeat: .nan",
         '"a\\nb\\e[2J": 1',
         f"{'k' * 10_000}: 1",
@@ -256,6 +259,11 @@ def test_no_number_is_endless(name: str, value: str) -> None:
     if name in {spec.variable for spec in specs()}:
         (problem,) = problems(env=env)
         assert problem.startswith(f"environment {name}: ")
+
+
+def test_bytes_that_are_no_utf_8_stay_what_they_are() -> None:
+    """A path in a variable may be any bytes."""
+    assert resolve(env={"MPIBOOT_WDIR": "/a\udcff"}).settings.wdir == "/a\udcff"
 
 
 def test_a_variable_of_ours_adds_no_line_to_a_message() -> None:
