@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mpiboot.plan import knownhosts, passenv, sshconf
 from mpiboot.plan.layout import Place
 from mpiboot.plan.sshconf import ServerTerms
+from mpiboot.plan.startups import Startups
 from mpiboot.runtime import files
 from tests.helpers.keyfiles import make_key, public
 
@@ -57,6 +58,7 @@ def test_sessions_get_the_variables_as_they_are(
         port=2222, user="mpi", host_keys=[str(host_key)], authorized_keys=f"{tmp_path}/a b",
         environment=chosen, bridge=["/bin/true"], log_level="VERBOSE", openssh=(9, 2),
         use_pam=False, strict_modes=True,
+        startups=Startups(begin=10, full=20, per_source=10),
     )  # fmt: skip
     config = tmp_path / "sshd config"
     files.write(config, sshconf.sshd_config(terms))
