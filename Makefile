@@ -49,7 +49,7 @@ process: $(DEV) ## Real processes in network namespaces; needs root
 
 docker: $(DEV) images ## Real containers
 	.ci/quiet compose .ci/compose
-	$(BIN)/pytest -n 2 --dist loadfile tests/docker $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/docker $(ARGS)
 
 faults: $(DEV) engine ## The fault matrix many times; writes docs/faults.md; ARGS="-n 10 --jobs 4 CELL"
 	.ci/images openmpi4 openmpi5 mpich

@@ -43,6 +43,20 @@ def docker(
     return done
 
 
+# Files are shared out whole to two processes: a long one that came last would keep the other idle.
+_LONGEST = ("every_mpi", "operator", "compose", "images", "attacker", "faults", "hostile_places")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest."""
+    names = [f"test_{name}.py" for name in _LONGEST]
+
+    def place(item: pytest.Item) -> int:
+        return names.index(item.path.name) if item.path.name in names else len(names)
+
+    items.sort(key=place)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _engine() -> None:
     """Skip where no engine answers; fail where the images are not built."""

@@ -131,7 +131,7 @@ KEYS = {
     "1000-default-path": (1000, "/root/.ssh", None, "v0.8", "sshAuthMountPath"),
     "1000-trainer-fsgroup": (1000, "/home/mpiuser/.ssh", 1000, "trainer", None),
     "1000-trainer": (1000, "/home/mpiuser/.ssh", None, "trainer", "fsGroup"),
-    "random": (1234567, "/home/mpiuser/.ssh", None, "v0.8", "no entry in /etc/passwd"),
+    "random": (1234567, "/home/mpiuser/.ssh", None, "v0.8", None),
 }
 
 
