@@ -14,6 +14,7 @@ from mpiboot.roles.clearing import Clearing
 from mpiboot.roles.witness import Witness
 
 _LEFT_S = 2.0  # for ranks of an attempt that is over or was overtaken
+_LAST_WORD_S = 1.0  # until it has reached who is dropped; then its session ends with the rest
 _ORPHANED_S = 3.0  # for ranks whose launcher is lost: they must not go on writing
 
 
@@ -56,14 +57,20 @@ class Fence:
             return
         self._tickets.heed(asked)
         self._held, self._holder = asked, lease
+        parting: set[int] = set()
         for other in self._link.leases - {lease}:
             older = self._tickets.draw(other.launcher_id) < asked.generation
             if older or (held is not None and other.launcher_id == held.launcher_id):
                 logger.warning("launcher %s gives way to %s", other.launcher, _named(asked))
+                parting.update(self._clearing.session(other))
                 self._link.drop(other, _superseded(asked))
-        self._do(self._grant(lease, asked, held))
+        self._do(self._grant(lease, asked, held, parting))
 
-    async def _grant(self, lease: Lease, asked: Claim, held: Claim | None) -> None:
+    async def _grant(
+        self, lease: Lease, asked: Claim, held: Claim | None, parting: set[int]
+    ) -> None:
+        """Grant a claim when the sessions of those who give way have said so, and all else is gone."""
+        await self._clearing.let_end(parting, _LAST_WORD_S)
         if held is not None:
             await self._clearing.clear(_LEFT_S, f"{_named(asked)} takes over")
         self._witness.begin()
