@@ -8,6 +8,7 @@ from dataclasses import dataclass
 SHELL = "/bin/sh"  # also what an empty field of /etc/passwd means
 PASSWD_FILE, GROUP_FILE, PRELOAD = "NSS_WRAPPER_PASSWD", "NSS_WRAPPER_GROUP", "LD_PRELOAD"
 LIBRARY = "libnss_wrapper.so"
+_NO_SHELLS = ("nologin", "false")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,11 @@ def find(passwd: str, uid: int) -> Entry | None:
         if len(fields) >= 7 and fields[0] and fields[2] == str(uid):
             return Entry(name=fields[0], home=fields[5], shell=fields[6] or SHELL)
     return None
+
+
+def starts(shell: str, *, runs: bool) -> bool:
+    """Tell whether a login shell runs commands, given whether its file can be started."""
+    return runs and shell.rpartition("/")[2] not in _NO_SHELLS
 
 
 def wrapped_file(env: Mapping[str, str]) -> str:

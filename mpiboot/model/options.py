@@ -16,6 +16,7 @@ from mpiboot.errors import ExitCode, ProblemsError, UsageError
 from mpiboot.model import fields, shims
 from mpiboot.model.redacted import HIDDEN
 from mpiboot.model.settings import Settings, specs
+from mpiboot.model.spec import PRIVATE
 from mpiboot.model.values import convert
 
 DEFAULT_CONFIG = "/etc/mpiboot/config.yaml"
@@ -144,7 +145,7 @@ def resolve(
         try:
             values[spec.name] = convert(spec, value)
         except ValueError as fault:
-            shown = HIDDEN if spec.kind in ("secret", "url") else fields.shown(value)
+            shown = HIDDEN if spec.kind in PRIVATE else fields.shown(value)
             all_problems.append(f"{origin}: {shown} is not valid: expected {fault}")
             usage += origin.startswith("flag")
     if all_problems:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mpiboot.model.settings import specs
-from mpiboot.model.spec import Spec
+from mpiboot.model.spec import PRIVATE, Spec
 
-_PRIVATE = ("secret", "url")  # kinds
 HIDDEN = "***"
 
 
@@ -76,7 +75,7 @@ def remark(origins: Mapping[str, str]) -> str:
 
 
 def _private(spec: Spec) -> bool:
-    return spec.kind in _PRIVATE or spec.name == "export"
+    return spec.kind in PRIVATE or spec.name == "export"
 
 
 def _mask(spec: Spec, text: str) -> str:

@@ -10,6 +10,11 @@ Kind = Literal[
     "text", "secret", "url", "path", "int", "seconds", "flag", "words", "pairs", "slots", "sources"
 ]  # fmt: skip
 
+PRIVATE = (
+    "secret",
+    "url",
+)  # kinds whose values nobody else shall see, a password in a URL among them
+
 WORKER = "worker"
 LAUNCHER = "launcher"
 LOCAL = "local"
@@ -98,4 +103,4 @@ def setting(
         "metavar": metavar,
     }
     # A traceback may hold the settings' repr.
-    return dataclasses.field(default=default, metadata=metadata, repr=kind not in ("secret", "url"))
+    return dataclasses.field(default=default, metadata=metadata, repr=kind not in PRIVATE)

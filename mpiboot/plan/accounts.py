@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError, LaunchFailedError
-from mpiboot.model.accounts import Entry, Seen
+from mpiboot.model.accounts import Entry, Seen, starts
 
 NAME = "mpiboot"  # of an account that is made up
-_NO_SHELLS = ("nologin", "false")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +72,6 @@ def decide(seen: Seen, *, serving: bool) -> Account:
             hint="give the account a shell in the image (usermod -s /bin/sh)",
         )
     return Account(entry=entry)
-
-
-def starts(shell: str, *, runs: bool) -> bool:
-    """Tell whether a login shell runs commands, given whether its file can be started."""
-    return runs and shell.rpartition("/")[2] not in _NO_SHELLS
 
 
 def _wrapped(entry: Entry, seen: Seen) -> Account:

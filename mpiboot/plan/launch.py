@@ -53,14 +53,10 @@ def prepare(
     taken = takeover.take(
         ground.environ, given=settings.hostfile, own=f"{ground.directory}/hostfile"
     )
-    scene = _Scene(
-        settings=settings, dialect=dialect, ground=replace(ground, environ=taken.environ),
-        layout=layout, facts=facts,
-    )  # fmt: skip
+    ground = replace(ground, environ=taken.environ)
+    scene = _Scene(settings=settings, dialect=dialect, ground=ground, layout=layout, facts=facts)
     check_names(dialect, ground.hostname, layout.nodes)
-    differing = agreement.check(
-        scene.hosts, ground.mpi, ground.mpirun, by_path="/" in ground.mpirun
-    )
+    differing = scene.differing()
     wrapper, unwrapped = scene.wrapper()
     request, given = scene.request(wrapper)
     if look is not None and settings.abort_on_exception:
@@ -69,15 +65,13 @@ def prepare(
     kept = scene.kept()
     told = remarks.told(layout, facts, scene.choice, differing, kept)
     warned = tuple(limits.warnings(layout, facts, ground.facts, dialect.NEEDS))
-    notes = remarks.whole(dialect, scene.ground, layout, facts)
-    notes += [f"network: {scene.choice.reason}", *taken.notes, *told, *warned, unwrapped]
     return LaunchPlan(
         program=command[0],
         files=access.files(settings, dialect, ground, layout),
         words=called.words,
         variables=(*given, *called.variables),
         environ={**request.environ, **{one.name: one.value for one in called.variables}},
-        notes=tuple(filter(None, notes)),
+        notes=scene.notes(*taken.notes, *told, *warned, unwrapped),
         told=tuple(filter(None, (*told, wrapping.unheard(settings)))),
         warned=warned,
         shm_bytes=limits.shm_sizes(layout, facts),
@@ -135,6 +129,16 @@ class _Scene:
             deny=self.settings.rank_env_deny,
             listed=self.dialect.FAMILY == "mpich",
         )
+
+    def differing(self) -> list[str]:
+        """Compare the MPIs of the hosts; what differs and does no harm is returned."""
+        ground = self.ground
+        return agreement.check(self.hosts, ground.mpi, ground.mpirun, by_path="/" in ground.mpirun)
+
+    def notes(self, *more: str) -> tuple[str, ...]:
+        """Say what a person should know, in the plan's order."""
+        whole = remarks.whole(self.dialect, self.ground, self.layout, self.facts)
+        return tuple(filter(None, (*whole, f"network: {self.choice.reason}", *more)))
 
     def wrapper(self) -> tuple[Wrapper | None, str]:
         """Decide through what ranks are started; without it, the reason."""

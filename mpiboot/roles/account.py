@@ -27,13 +27,16 @@ def foresee(env: Mapping[str, str], *, serving: bool) -> Account:
     return accounts.decide(account.look(env), serving=serving)
 
 
-def settle(env: MutableMapping[str, str], directory: Path, *, serving: bool) -> None:
+def settle(env: MutableMapping[str, str], directory: Path, *, serving: bool) -> str:
     """Have an account, whatever it takes; programs with this environment see it.
 
     Args:
         env: the job's environment, which gains what nss_wrapper needs.
         directory: for nss_wrapper's files.
         serving: whether somebody will log in here.
+
+    Returns:
+        its name.
 
     Raises:
         ConfigError: as `foresee`.
@@ -49,6 +52,7 @@ def settle(env: MutableMapping[str, str], directory: Path, *, serving: bool) -> 
         files.write(passwd, found.passwd)
         files.write(group, found.group)
         env.update(variables(env, found.library, str(passwd), str(group)))
+    return found.entry.name
 
 
 def name(env: Mapping[str, str]) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
-
 from mpiboot.model import sources
 from mpiboot.model.settings import Settings
 from mpiboot.plan import startups
 from mpiboot.plan.startups import Startups
-from mpiboot.runtime import container
+from mpiboot.runtime import pids, rlimits
+from mpiboot.runtime.files import kernel_text
 
 
 def admitted(settings: Settings) -> tuple[str, ...]:
     """Return the sources from which logins may come; none: from all."""
-    own = sources.local(_text("/proc/net/fib_trie"), _text("/proc/net/if_inet6"))
+    if not settings.ssh_from:
+        return ()
+    own = sources.local(kernel_text("/proc/net/fib_trie"), kernel_text("/proc/net/if_inet6"))
     return sources.with_own(settings.ssh_from, own)
 
 
@@ -24,11 +24,5 @@ def at_once(peers: int) -> Startups:
     Args:
         peers: nodes that may log in at the same moment.
     """
-    limits = container.limits()
-    return startups.fitted(peers=peers, nofile=limits.nofile[0], pids=limits.pids)
-
-
-def _text(path: str) -> str:
-    with contextlib.suppress(OSError):
-        return Path(path).read_text(errors="replace")
-    return ""
+    nofile, _ = rlimits.pair(rlimits.NOFILE)
+    return startups.fitted(peers=peers, nofile=nofile, pids=pids.counters().limit)

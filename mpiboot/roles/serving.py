@@ -96,8 +96,7 @@ class Service:
         """
         agent, settings = self._agent, self._settings
         path = self._able(sshd.find(settings.sshd, agent.job_env))
-        account.settle(agent.job_env, agent.directory, serving=True)
-        user = account.name(agent.job_env)
+        user = account.settle(agent.job_env, agent.directory, serving=True)
         origin = keys.find(settings, agent.env)
         openssh.make_privsep_directory()
         material, version = await asyncio.gather(

@@ -20,13 +20,16 @@ _LIBRARIES = ("/usr/lib/*-linux-gnu*", "/usr/lib64", "/usr/lib", "/lib64", "/lib
 
 
 def look(env: Mapping[str, str]) -> Seen:
-    """See which account this process has in an environment, and what could give it one."""
+    """See which account this process has in an environment, and what could give it one if it lacks it."""
     entry, home = _entry(env), env.get("HOME", "")
+    runs = entry is not None and os.access(entry.shell, os.X_OK)
+    if entry is not None and accounts.starts(entry.shell, runs=runs):
+        return Seen(uid=os.getuid(), gid=os.getgid(), entry=entry)
     return Seen(
         uid=os.getuid(),
         gid=os.getgid(),
         entry=entry,
-        shell_runs=entry is None or os.access(entry.shell, os.X_OK),
+        shell_runs=runs,
         passwd=files.kernel_text(_PASSWD),
         group=files.kernel_text(_GROUP),
         writable=os.access(_PASSWD, os.W_OK),

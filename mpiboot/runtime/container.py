@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import stat
 from collections.abc import Mapping
@@ -87,10 +86,9 @@ def shared_memory() -> Room:
 
 def limits() -> Limits:
     """Read the limits of this process and its container."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     counted = pids.counters()
     return Limits(
-        nofile=(soft, hard),  # -1 is RLIM_INFINITY
+        nofile=rlimits.pair(rlimits.NOFILE),
         memlock_bytes=rlimits.locked(),
         pids=counted.limit,
         pids_used=counted.used,

@@ -41,10 +41,10 @@ def room_for(wanted: int) -> int:
     Returns:
         how many there may be now.
     """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = pair(NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return wanted
     able = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if able > soft:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (able, hard))
+        resource.setrlimit(NOFILE, (able, hard))
     return max(able, soft)

@@ -9,12 +9,17 @@ from mpiboot.errors import ExitCode
 from mpiboot.model.checkup import Checkup
 from mpiboot.model.diagnosis import Finding, Grade
 from mpiboot.model.spec import LAUNCHER
+from mpiboot.mpi import DIALECTS
 from mpiboot.mpi.protocol import Needs
 from mpiboot.plan import agreement
 from mpiboot.plan import limits as bounds
 from mpiboot.plan.doctor.findings import MIB, concerned, doubtful, good, size, tried
 
-_NEEDS_OF_MOST = Needs(rank_shm_bytes=16 << 20, alone_too=False, rank_threads=3)
+_GREEDIEST = Needs(
+    rank_shm_bytes=max(one.NEEDS.rank_shm_bytes for one in DIALECTS),
+    alone_too=False,
+    rank_threads=max(one.NEEDS.rank_threads for one in DIALECTS),
+)
 _LEAST_MEMORY = 64 * MIB
 _INITS = ("tini", "dumb-init", "docker-init", "catatonit", "s6-svscan", "systemd", "pause")
 
@@ -85,7 +90,7 @@ def memory(seen: Checkup) -> Iterator[Finding]:
 
 def needs(seen: Checkup) -> Needs:
     """Return what the MPI here needs; of one that is not known, as much as the greediest."""
-    return agreement.needs(seen.facts.mpi) or _NEEDS_OF_MOST
+    return agreement.needs(seen.facts.mpi) or _GREEDIEST
 
 
 def slots(seen: Checkup) -> int:
