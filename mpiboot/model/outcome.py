@@ -91,6 +91,7 @@ class Outcome:
         ran: whether ranks were started.
         evidence: what the verdict rests on beside mpirun's own status.
         permanent: whether another try at once would end the same way.
+        lost: hosts whose loss belongs to the job.
     """
 
     code: int
@@ -100,6 +101,7 @@ class Outcome:
     ran: bool = False
     evidence: tuple[str, ...] = ()
     permanent: bool = False
+    lost: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return a JSON-ready mapping, root cause first."""

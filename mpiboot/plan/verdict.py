@@ -43,6 +43,7 @@ def judge(evidence: Evidence, dialect: Dialect, layout: Layout) -> Outcome:
         failures=tuple(lost + seen),
         ran=bool(evidence.ranks.started) or not evidence.ranks.np,
         evidence=tuple(_testimony(evidence)),
+        lost=tuple(one.host for one in evidence.lost),
     )
     if evidence.halt is not None:
         return _halted(base, evidence.halt, evidence.warned_s)

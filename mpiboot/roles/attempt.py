@@ -230,7 +230,9 @@ class Attempt:
             access = planned.access(self._claimant) if planned.access is not None else None
             elastic.begin(self._gathering, self._discovery, self._watch, decision.chosen, access)
         evidence = await self._watch.run()
-        return verdict.judge(evidence, installed.dialect, arranged)
+        outcome = verdict.judge(evidence, installed.dialect, arranged)
+        self._view.counts.settle(outcome.lost)
+        return outcome
 
     def _chosen_leases(self, arranged: Layout) -> dict[str, Lease]:
         """Return the leases of those who take part; each must have one but this very container.

@@ -317,9 +317,8 @@ class Watch:
         self._lost[name] = Lost(host=name, why=why, late=late)
         known = await losing.explain(lease, why, how, self._agent.settings.lease_timeout_s)
         self._lost[name] = Lost(host=name, why=known.why, late=late)
-        if not late:
-            self._counts.was_lost(name, known)
-            self._agent.report()
+        self._counts.was_lost(name, known, late=late)
+        self._agent.report()
         self._news.set()
 
 

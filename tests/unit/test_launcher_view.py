@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from mpiboot.model.hosts import Host
 from mpiboot.model.outcome import Failure, Fault, Outcome, Phase, Stage
-from mpiboot.plan import evidence
+from mpiboot.mpi import openmpi4
+from mpiboot.plan import evidence, verdict
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.layout import Layout, Place
 from mpiboot.plan.loss import Kind, Loss
@@ -127,3 +128,20 @@ def test_series_for_each_host_up_to_128() -> None:
         assert seen[catalogue.LONGEST_WAIT.name] == {(): workers - 1}
         assert seen[catalogue.HIGHEST_PEAK.name] == {(): 2000}
         assert seen[catalogue.WORKERS.name]["running",] == workers
+
+
+def test_a_loss_that_is_noticed_after_the_end_of_mpirun() -> None:
+    """It counts once the verdict says that it belongs to the job; a worker that just left does not."""
+    view = view_of(2)
+    for host in ("w0", "w1"):
+        view.counts.was_lost(host, Loss(kind=Kind.GONE, why="gone"), late=True)
+    assert gauges(view)[catalogue.LEASES_LOST.name] == {(): 0}
+    assert phases(view) == {"w0": Phase.RUNNING, "w1": Phase.RUNNING}
+    seen = evidence.Evidence(
+        code=1, halt=None, stderr="", leased=2, workers=2,
+        lost=(evidence.Lost(host="w1", why="gone", late=True),),
+    )  # fmt: skip
+    view.counts.settle(verdict.judge(seen, openmpi4, Layout(places=(), np=2)).lost)
+    view.counts.settle(["w0"])
+    assert gauges(view)[catalogue.LEASES_LOST.name] == {(): 1}
+    assert phases(view) == {"w0": Phase.RUNNING, "w1": Phase.FAILED}
