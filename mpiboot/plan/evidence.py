@@ -7,6 +7,7 @@ import signal as signals
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mpiboot.plan.loss import Kind
 from mpiboot.plan.ranks import Ranks
 
 
@@ -18,11 +19,13 @@ class Lost:
         host: the user's name for it.
         why: in words.
         late: whether that was only noticed after mpirun's end.
+        kind: what became of it; None: that is not known, or it is no lease that was lost.
     """
 
     host: str
     why: str
     late: bool = False
+    kind: Kind | None = None
 
 
 class Cause(str, enum.Enum):

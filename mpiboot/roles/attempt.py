@@ -231,7 +231,7 @@ class Attempt:
             elastic.begin(self._gathering, self._discovery, self._watch, decision.chosen, access)
         evidence = await self._watch.run()
         outcome = verdict.judge(evidence, installed.dialect, arranged)
-        self._view.counts.settle(outcome.lost)
+        self._view.counts.settle(evidence.lost, outcome.lost)
         return outcome
 
     def _chosen_leases(self, arranged: Layout) -> dict[str, Lease]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mpiboot.link.client import Lease
@@ -11,7 +11,7 @@ from mpiboot.model.outcome import Outcome, Phase, Stage, phase_of
 from mpiboot.model.spec import LAUNCHER, WORKER
 from mpiboot.model.standing import Task, aggregate
 from mpiboot.plan.attempts import Attempt
-from mpiboot.plan.evidence import Testimony
+from mpiboot.plan.evidence import Lost, Testimony
 from mpiboot.plan.gather import Seen
 from mpiboot.plan.launchplan import LaunchPlan
 from mpiboot.plan.layout import Layout
@@ -31,7 +31,6 @@ class Counts:
 
     Attributes:
         leases_lost: leases lost while the job ran.
-        late: losses noticed after mpirun's end; only the verdict knows whether they are the job's.
         lost: workers that are known to have failed, with the reason; by the user's name.
         silent: workers that no longer answer and may live on (frozen, cut off), with the reason.
         oom_kills: processes that the kernel killed for want of memory, on all hosts.
@@ -39,27 +38,27 @@ class Counts:
     """
 
     leases_lost: int = 0
-    late: dict[str, Loss] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)
     oom_kills: int = 0
     peak_memory_bytes: dict[str, int] = field(default_factory=dict)
 
-    def was_lost(self, host: str, loss: Loss, *, late: bool = False) -> None:
-        """Note a worker whose lease was lost while the job ran, or after mpirun's end."""
-        if late:
-            self.late[host] = loss
-            return
+    def was_lost(self, host: str, loss: Loss) -> None:
+        """Note a worker whose lease was lost while the job ran."""
         self.leases_lost += 1
         kind = self.silent if loss.kind in _SILENT else self.lost
         kind[host] = f"{host} was lost: {loss.why}"
 
-    def settle(self, lost: Iterable[str]) -> None:
-        """Note those of the late losses that belong to the job, and forget the others."""
-        for host in lost:
-            if host in self.late:
-                self.was_lost(host, self.late[host])
-        self.late.clear()
+    def settle(self, seen: Iterable[Lost], belonging: Collection[str]) -> None:
+        """Note the losses that were seen late, and belong to the job by its verdict.
+
+        Args:
+            seen: all losses of an attempt; those that were in time are noted already.
+            belonging: the hosts whose loss belongs to the job.
+        """
+        for one in seen:
+            if one.late and one.kind is not None and one.host in belonging:
+                self.was_lost(one.host, Loss(kind=one.kind, why=one.why))
 
     def testified(self, host: str, said: Testimony) -> None:
         """Note what a worker has told of an attempt at its end."""

@@ -316,9 +316,10 @@ class Watch:
             return
         self._lost[name] = Lost(host=name, why=why, late=late)
         known = await losing.explain(lease, why, how, self._agent.settings.lease_timeout_s)
-        self._lost[name] = Lost(host=name, why=known.why, late=late)
-        self._counts.was_lost(name, known, late=late)
-        self._agent.report()
+        self._lost[name] = Lost(host=name, why=known.why, late=late, kind=known.kind)
+        if not late:
+            self._counts.was_lost(name, known)
+            self._agent.report()
         self._news.set()
 
 

@@ -133,15 +133,24 @@ def test_series_for_each_host_up_to_128() -> None:
 def test_a_loss_that_is_noticed_after_the_end_of_mpirun() -> None:
     """It counts once the verdict says that it belongs to the job; a worker that just left does not."""
     view = view_of(2)
-    for host in ("w0", "w1"):
-        view.counts.was_lost(host, Loss(kind=Kind.GONE, why="gone"), late=True)
+    late = [
+        evidence.Lost(host=host, why="gone", late=True, kind=Kind.GONE) for host in ("w0", "w1")
+    ]
+    view.counts.settle(late, ())
     assert gauges(view)[catalogue.LEASES_LOST.name] == {(): 0}
     assert phases(view) == {"w0": Phase.RUNNING, "w1": Phase.RUNNING}
     seen = evidence.Evidence(
-        code=1, halt=None, stderr="", leased=2, workers=2,
-        lost=(evidence.Lost(host="w1", why="gone", late=True),),
+        code=1, halt=None, stderr="", leased=2, workers=2, lost=(late[1],),
     )  # fmt: skip
-    view.counts.settle(verdict.judge(seen, openmpi4, Layout(places=(), np=2)).lost)
-    view.counts.settle(["w0"])
+    view.counts.settle(late, verdict.judge(seen, openmpi4, Layout(places=(), np=2)).lost)
+    view.counts.settle((), ("w0", "w1"))  # the next attempt has nothing of this one
     assert gauges(view)[catalogue.LEASES_LOST.name] == {(): 1}
     assert phases(view) == {"w0": Phase.RUNNING, "w1": Phase.FAILED}
+
+
+def test_a_loss_that_was_counted_in_time_counts_once() -> None:
+    """The verdict of an attempt names it, too; neither that nor an earlier attempt counts it again."""
+    view = view_of(1)
+    lose(view, "w0", Kind.GONE)
+    view.counts.settle([evidence.Lost(host="w0", why="gone", kind=Kind.GONE)], ["w0"])
+    assert gauges(view)[catalogue.LEASES_LOST.name] == {(): 1}
