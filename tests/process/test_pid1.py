@@ -112,20 +112,21 @@ def test_orphans_are_reaped_by_pid_1(agents: Agents) -> None:
     """What ssh sessions leave behind is reaped, counted, and ended with the worker."""
     worker = agents.worker("w1")
     worker.until_ready()
-    command = "sleep 0.1 >/dev/null 2>&1 & sleep 1000 >/dev/null 2>&1 &"
+    # The first one's parent ends at once: a shell that is slow to end might reap it itself.
+    command = "(sleep 0.1 >/dev/null 2>&1 &); sleep 1000 >/dev/null 2>&1 &"
     assert worker.pod.exec([*SSH, command]).returncode == 0
 
     def one_reaped_one_left() -> None:
+        # One sleeps also before the other one has begun, so the count has to be there, too.
         sleeping = [one for one in worker.pod.processes() if one.comm == "sleep"]
         assert [one.state for one in sleeping] == ["S"]
+        metrics = worker.pod.exec(["curl", "-sS", "http://localhost:9650/metrics"]).stdout
+        (line,) = [
+            one for one in metrics.splitlines() if one.startswith("mpiboot_reaped_orphans_total ")
+        ]
+        assert float(line.split()[1]) >= 1
 
     eventually(one_reaped_one_left)
-    url = "http://localhost:9650/metrics"
-    metrics = worker.pod.exec(["curl", "-sS", url]).stdout
-    (line,) = [
-        one for one in metrics.splitlines() if one.startswith("mpiboot_reaped_orphans_total ")
-    ]
-    assert float(line.split()[1]) >= 1
     worker.pod.send(signal.SIGTERM)
     assert worker.wait(5) == 143
     agents.assert_global()
