@@ -25,10 +25,12 @@ class Network:
     Attributes:
         name: of the interface.
         cidr: the address with the length of the prefix, `10.1.0.7/24`.
+        index: the kernel's number of the interface; 0 unknown.
     """
 
     name: str
     cidr: str
+    index: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +166,8 @@ def _network(data: Mapping[str, object]) -> Network | None:
     if not _CIDR.fullmatch(cidr):
         return None
     try:
-        return Network(name=name, cidr=ipaddress.ip_interface(cidr).with_prefixlen)
+        index = int(_number(data, "index"))
+        return Network(name=name, cidr=ipaddress.ip_interface(cidr).with_prefixlen, index=index)
     except ValueError:
         return None
 

@@ -58,13 +58,19 @@ def unsupported(request: Request) -> list[str]:
     return []
 
 
-def words(request: Request, params: Sequence[Param], output: Sequence[Words]) -> list[Words]:
+def words(
+    request: Request,
+    params: Sequence[Param],
+    output: Sequence[Words],
+    last_index: int | None = None,
+) -> list[Words]:
     """Render mpirun's command line; what the user gives is never given twice.
 
     Args:
         request: what is to be run.
         params: this version's own parameters, before those that both versions share.
         output: this version's words for tags and times.
+        last_index: the highest kernel's number of an interface that its runtime finds; None: all.
     """
     own = UserFlags(request)
     built = [Words(words=(request.mpirun,), reason="the MPI found here")]
@@ -77,7 +83,7 @@ def words(request: Request, params: Sequence[Param], output: Sequence[Words]) ->
     if request.wdir:
         built += own.unless(("--wdir", request.wdir), "yours")
     built.append(_way(request, own))
-    for param in (*params, *_shared(request)):
+    for param in (*params, *_shared(request, last_index)):
         if own.leaves(param):
             built.append(Words(words=(param.flag, param.name, param.value), reason=param.reason))
     for pair in request.mca:
@@ -113,7 +119,7 @@ def _placement(request: Request, own: UserFlags) -> Iterator[Words]:
         yield from own.unless(("--map-by", map_by), reason)
 
 
-def _shared(request: Request) -> Iterator[Param]:
+def _shared(request: Request, last_index: int | None) -> Iterator[Param]:
     one_by_one = "workers need no key to log in to each other"
     yield Param(
         name="plm_rsh_no_tree_spawn", value="1", reason=one_by_one, same=("plm_ssh_no_tree_spawn",)
@@ -133,9 +139,15 @@ def _shared(request: Request) -> Iterator[Param]:
         yield Param(
             name="btl_tcp_if_include", value=shared, reason=reason, same=("btl_tcp_if_exclude",)
         )
-        yield Param(
-            name="oob_tcp_if_include", value=shared, reason=reason, same=("oob_tcp_if_exclude",)
-        )
+        if last_index is None or request.last_index <= last_index:
+            yield Param(
+                name="oob_tcp_if_include", value=shared, reason=reason, same=("oob_tcp_if_exclude",)
+            )
+        else:
+            reason = f"an interface whose index is above {last_index} is none that can be included"
+            yield Param(
+                name="oob_tcp_if_exclude", value="lo", reason=reason, same=("oob_tcp_if_include",)
+            )
     if request.busy:
         reason = "a worker has fewer CPUs than ranks: waiting ranks let others run"
         yield Param(name="mpi_yield_when_idle", value="1", reason=reason)

@@ -30,6 +30,10 @@ site_params = openmpi.site_params
 unsupported = openmpi.unsupported
 exit_code = openmpi.exit_code
 
+# PRRTE keeps the kernel's number of an interface in 16 bits; an interface beyond is never the one
+# that it is told to use. A node that has made many pods gives its next ones such numbers.
+_LAST_INDEX = 32767
+
 _VERSION = re.compile(r"\(Open MPI\)\s+([5-9]\.\d+\.\d+\S*)")
 _TEXTS = Texts(
     signal=re.compile(
@@ -85,7 +89,8 @@ def invocation(request: Request) -> Invocation:
     if request.no_stdin:
         reason = "a rank on another host would wait for its end for ever"
         output += own.unless(("--stdin", "none"), reason)
-    return Invocation(words=tuple(openmpi.words(request, tuple(_params(request)), output)))
+    words = openmpi.words(request, tuple(_params(request)), output, _LAST_INDEX)
+    return Invocation(words=tuple(words))
 
 
 def _params(request: Request) -> Iterator[Param]:

@@ -57,6 +57,7 @@ class Request:
         networks: networks in CIDR form, or names of interfaces, that all hosts share; empty: nothing
             to choose.
         interface: name of the interface on those networks, where all hosts agree on it.
+        last_index: the highest of the kernel's numbers of those interfaces; 0: none is known.
         own_address: address of this container as the workers reach it; empty when not known.
         own_interface: name of the interface with that address; empty when not known.
         busy: whether a worker has fewer CPUs than slots, so that ranks must not spin.
@@ -90,6 +91,7 @@ class Request:
     oversubscribe: bool = False
     networks: Sequence[str] = ()
     interface: str = ""
+    last_index: int = 0
     own_address: str = ""
     own_interface: str = ""
     busy: bool = False

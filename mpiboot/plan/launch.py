@@ -202,6 +202,7 @@ class _Scene:
             oversubscribe=settings.oversubscribe,
             networks=choice.included,
             interface=choice.name,
+            last_index=choice.last_index,
             own_address=ground.own_address,
             own_interface=ground.own_interface,
             busy=crowded or settings.oversubscribe,

@@ -31,6 +31,7 @@ class Choice:
             name; empty: nothing that it understands.
         name: of the interface, where it is the same wherever ranks run; else empty.
         per_host: host → name of the interface, as far as it is known.
+        last_index: the highest of the kernel's numbers of these interfaces; 0: none is known.
         reason: why, or why not.
     """
 
@@ -38,6 +39,7 @@ class Choice:
     included: tuple[str, ...] = ()
     name: str = ""
     per_host: Mapping[str, str] = field(default_factory=dict)
+    last_index: int = 0
     reason: str
 
 
@@ -140,6 +142,7 @@ def _made(
         included=_included(hosts, picked, cidrs),
         name=name,
         per_host=per_host,
+        last_index=max((net.index for nets in picked.values() for net in nets), default=0),
         reason=f"{said}{f' ({name})' if name else ''}: {why}{differ}",
     )
 

@@ -64,11 +64,14 @@ def addresses() -> list[str]:
 
 def networks() -> list[Network]:
     """List the networks that this container is on, by interfaces that are up."""
+    import socket  # noqa: PLC0415 - beside psutil, for the same reason
+
     import psutil  # noqa: PLC0415 - a resident agent must not hold it
 
     up = {name for name, state in psutil.net_if_stats().items() if state.isup}
+    index = {name: number for number, name in socket.if_nameindex()}
     return [
-        Network(name=name, cidr=f"{address}/{_prefix_length(mask)}")
+        Network(name=name, cidr=f"{address}/{_prefix_length(mask)}", index=index.get(name, 0))
         for name, address, mask in _interfaces()
         if name in up and mask
     ]
@@ -76,7 +79,7 @@ def networks() -> list[Network]:
 
 def _interfaces() -> list[tuple[str, str, str]]:
     """List interfaces with address and netmask; an alias counts as its interface."""
-    import socket  # noqa: PLC0415 - beside psutil, for the same reason
+    import socket  # noqa: PLC0415 - as above
 
     import psutil  # noqa: PLC0415 - as above
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -49,10 +50,12 @@ def test_networks_of_a_pod(cluster: Cluster) -> None:
     extra_network(pod, "cni1", "fd00:99::1/64")
     extra_network(pod, "off0", "10.98.0.1/16", up=False)
     extra_network(pod, "ll0", "169.254.3.4/16")
+    listed = pod.exec(["ip", "-o", "link"]).stdout
+    index = {name: int(number) for number, name in re.findall(r"(?m)^(\d+): (\w+)", listed)}
     assert set(seen_in(pod).networks) == {
-        Network(name="eth0", cidr=f"{pod.address}/16"),
-        Network(name="cni0", cidr="10.99.0.1/16"),
-        Network(name="cni1", cidr="fd00:99::1/64"),
+        Network(name="eth0", cidr=f"{pod.address}/16", index=index["eth0"]),
+        Network(name="cni0", cidr="10.99.0.1/16", index=index["cni0"]),
+        Network(name="cni1", cidr="fd00:99::1/64", index=index["cni1"]),
     }
 
 

@@ -217,15 +217,20 @@ def test_name_02_full_names_only(agents: Agents, mpi: Mpi) -> None:
     assert sorted(launcher.out.decode().splitlines()) == ["OK 0/2 pod-0", "OK 1/2 pod-1"]
 
 
+def unshared_script(number: int) -> str:
+    """Give a pod a second network which leads nowhere, as a CNI's bridge."""
+    return (
+        "ip link add cni0 type veth peer name cni0-p; ip link set cni0-p up; ip link set cni0 up; "
+        f"ip address add 10.99.0.{number}/16 dev cni0; "
+    )
+
+
 def unshared(number: int, interface: str = "") -> tuple[str, ...]:
-    """Start a worker in a pod that has a second network which leads nowhere, as a CNI's bridge."""
+    """Start a worker in a pod that has such a network."""
     rename = (
         f"ip link set eth0 down; ip link set eth0 name {interface}; ip link set {interface} up; "
     )
-    script = (
-        "ip link add cni0 type veth peer name cni0-p; ip link set cni0-p up; ip link set cni0 up; "
-        f"ip address add 10.99.0.{number}/16 dev cni0; {rename if interface else ''}"
-    )
+    script = f"{unshared_script(number)}{rename if interface else ''}"
     return ("sh", "-c", f'{script} exec "$@"', "sh", *MPIBOOT)
 
 
@@ -257,6 +262,37 @@ def test_net_05_interfaces_that_are_called_differently(
         found = json.loads((tmp_path / host).read_text())
         for name in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "HOROVOD_GLOO_IFACE"):
             assert base64.b64decode(found[name]).decode().lstrip("=") == interface
+
+
+# A node's kernel counts the interfaces that it has ever made, and a pod's keep their numbers.
+LATE_INTERFACE = (
+    "cidr=$(ip -o -4 address show eth0 | awk '{print $4}'); ip link set eth0 down; "
+    "ip address flush dev eth0; ip link set eth0 name up0; ip link add br0 type bridge; "
+    "ip link add eth0 index 40001 type veth peer name eth0-p; "
+    "for one in up0 eth0-p; do ip link set $one master br0; done; "
+    "for one in up0 eth0-p br0 eth0; do ip link set $one up; done; ip address add $cidr dev eth0; "
+)
+
+
+@pytest.mark.parametrize(
+    "chosen", [(), ("--interface", "eth0"), ("--interface", "10.77.0.0/16")], ids=str
+)
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_net_01_interfaces_of_a_node_that_has_made_many(
+    agents: Agents, mpi: Mpi, chosen: tuple[str, ...]
+) -> None:
+    """Open MPI 5 keeps an interface's index in 16 bits, and then finds none of what it is told."""
+    mpi.need()
+    agent = ("sh", "-c", f'{unshared_script(1)} {LATE_INTERFACE} exec "$@"', "sh", *MPIBOOT)
+    for number in (1, 2):
+        agents.worker(f"w{number}", agent=agent, **mpi.pod)
+    launcher = launch(
+        agents, mpi, *mpi.python_program("ring.py"), options=chosen,
+        entry=LATE_INTERFACE,
+    )  # fmt: skip
+    assert launcher.wait(30) == 0, launcher.log
+    agents.assert_global()
+    assert sorted(launcher.out.decode().splitlines()) == ["OK 0/2 w1", "OK 1/2 w2"]
 
 
 def test_net_01_the_users_interface_wins(agents: Agents) -> None:

@@ -56,8 +56,11 @@ class Case:
         """Tell what a host says of itself."""
         if self.facts is None:
             return None
-        pairs = [text.format(address=address, number=number).split() for text in self.networks]
-        networks = tuple(Network(name=name, cidr=cidr) for name, cidr in pairs)
+        told = [text.format(address=address, number=number) for text in self.networks]
+        pairs = [f"{text} 0".split()[:3] for text in told]
+        networks = tuple(
+            Network(name=name, cidr=cidr, index=int(index)) for name, cidr, index in pairs
+        )
         bin_dir = "/opt/mpi/bin"
         return replace(
             self.facts, networks=networks, mpi=mpi_of(dialect), rdma=False,
@@ -102,6 +105,9 @@ CASES = {
     "other-port-and-user": Case(two(port=2222, user="mpi"), port=2222),
     "full-names": Case([Host(name=f"job-{n}.pi.default.svc", slots=1) for n in (1, 2)]),
     "one-first-label": Case([Host(name=f"job.{n}.pi.default.svc", slots=1) for n in (1, 2)]),
+    "late-interface": Case(
+        two(), networks=("eth0 {address}/16 40001", "cni0 10.99.0.{number}/16 3")
+    ),
     "two-networks": Case(two(), networks=("eth0 {address}/16", "cni0 10.99.0.{number}/16")),
     "networks-by-other-names": Case(
         two(), networks=("net{number} {address}/16", "cni0 10.99.0.{number}/16")

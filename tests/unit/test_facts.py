@@ -16,7 +16,7 @@ WHOLE = Facts(
     hostname="w1",
     addresses=("10.1.0.7", "fd00::7"),
     networks=(
-        Network(name="eth0", cidr="10.1.0.7/24"),
+        Network(name="eth0", cidr="10.1.0.7/24", index=40001),
         Network(name="net-1.5@x", cidr="fd00::7/64"),
     ),
     cpus=1.5,

@@ -49,6 +49,18 @@ def test_nothing_is_set_where_nothing_is_to_be_chosen(hosts: list[Party], why: s
     assert networks.variables(choice) == {}
 
 
+def test_the_last_index_of_the_chosen_interfaces() -> None:
+    """What a host has beside them does not count."""
+    nets = (
+        Network(name="eth0", cidr="10.1.0.3/24", index=40001),
+        Network(name="cni0", cidr="10.99.0.1/24", index=50000),
+    )
+    late = Party(name="w3", address="10.1.0.3", facts=Facts(networks=nets))
+    assert choose([LAUNCHER, W1, late]).last_index == 40001
+    assert choose([LAUNCHER, W1, late], ["10.1.0.0/24"]).last_index == 40001
+    assert choose([LAUNCHER, W1]).last_index == 0
+
+
 def test_the_network_on_which_hosts_were_reached() -> None:
     """Docker's bridge has the same address on every host, and joins none of them."""
     assert choose([LAUNCHER, W1, W2]) == Choice(
