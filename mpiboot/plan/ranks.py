@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mpiboot.model import fields
@@ -201,6 +201,11 @@ class Book:
         return end if self._told[end.host] <= _MOST_TOLD else replace(end, stderr=())
 
     @property
+    def any_started(self) -> bool:
+        """Whether at least one rank has started."""
+        return bool(self._started)
+
+    @property
     def all_started(self) -> bool:
         """Tell whether every rank has started."""
         return 0 < self.np <= len(self._started)
@@ -241,11 +246,14 @@ class Terms:
 
     Attributes:
         start_s: until every rank has started; 0: for ever.
+        hindered_s: until the first has, where mpirun's container refused it processes or threads:
+            Open MPI 4 waits for ever then.
         linger_s: how long mpirun may stay after its last rank has ended and said nothing more.
     """
 
     start_s: float
     linger_s: float
+    hindered_s: float = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,15 +263,25 @@ class Advice:
     Attributes:
         until: when to look again; None: at the next report.
         too_late: its ranks have not all started in time.
+        patience_s: which time that was.
         lingers: all its ranks have ended, and it has not.
     """
 
     until: float | None = None
     too_late: bool = False
+    patience_s: float = 0.0
     lingers: bool = False
 
 
-def advise(book: Book, terms: Terms, *, begun: float, quiet_since: float, now: float) -> Advice:
+def advise(
+    book: Book,
+    terms: Terms,
+    *,
+    begun: float,
+    quiet_since: float,
+    now: float,
+    hindered: Callable[[], bool] = lambda: False,
+) -> Advice:
     """Decide whether mpirun is still to be waited for.
 
     Args:
@@ -272,14 +290,20 @@ def advise(book: Book, terms: Terms, *, begun: float, quiet_since: float, now: f
         begun: when mpirun was started.
         quiet_since: when it last wrote anything.
         now: the time, on the same clock.
+        hindered: tells whether this container has refused mpirun processes or threads.
     """
     if book.all_ended:
         until = max(book.changed_at, quiet_since) + terms.linger_s
         return Advice(lingers=True) if now >= until else Advice(until=until)
     if book.all_started or not book.np or not terms.start_s:
         return Advice()
-    until = begun + terms.start_s
-    return Advice(too_late=True) if now >= until else Advice(until=until)
+    patience_s = terms.start_s
+    if not book.any_started and terms.hindered_s < terms.start_s:
+        soon = now < begun + terms.hindered_s
+        patience_s = terms.hindered_s if soon or hindered() else terms.start_s
+    until = begun + patience_s
+    late = Advice(too_late=True, patience_s=patience_s)
+    return late if now >= until else Advice(until=until)
 
 
 def expected(slots: Mapping[str, int], np: int, map_by: str) -> list[str]:

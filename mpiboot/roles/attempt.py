@@ -133,8 +133,7 @@ class Attempt:
         agent = self._agent
         source = ground.find_source(self._settings, agent.env)
         installed = asyncio.ensure_future(self._find_installed())
-        # A fault that ends the run earlier must not leave this one's to the garbage collector.
-        installed.add_done_callback(lambda task: task.cancelled() or task.exception())
+        installed.add_done_callback(_taken_note)
         loop = asyncio.get_running_loop()
         loop.run_in_executor(None, client.load)
         material = await keyring.prepare(self._settings, agent.env, agent.directory)
@@ -187,6 +186,7 @@ class Attempt:
         self._discovery = found = Discovery(script, self._gathering, settings, own.hostname)
         self._gathering.on_change = lambda _name: found.update()
         waiting = asyncio.ensure_future(self._gathering.run())
+        waiting.add_done_callback(_taken_note)
         done = await agent.unless_stopped(_first_fault(waiting, installed))
         return waiting.result() if done else None
 
@@ -250,6 +250,12 @@ class Attempt:
         if gone:
             raise LaunchFailedError(f"{gone[0]} went away while the job was being launched")
         return {one.name: leases[one.name] for one in arranged.places if one.name in leases}
+
+
+def _taken_note(task: asyncio.Future[Any]) -> None:
+    """Leave no fault to the garbage collector, which tells of it where another one ends the run."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def _first_fault(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
-from mpiboot.errors import MpibootError
 from mpiboot.link import messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
@@ -53,7 +53,7 @@ class Gathering:
         self._changed = asyncio.Event()
         self._count: int | None = None
         self._answer = ""
-        self._fault: MpibootError | None = None
+        self._fault: BaseException | None = None
         self._over = False
         self._following = False
         self._logins = Logins(approach.login, self._too_late)
@@ -111,7 +111,7 @@ class Gathering:
             for host in source.hosts:
                 self._add(host)
         else:
-            self._tasks[source.name] = self._loop.create_task(self._seek(source))
+            self._tasks[source.name] = self._begun_task(self._seek(source))
 
     async def _decide(self) -> Decision:
         approach = self._approach
@@ -148,9 +148,21 @@ class Gathering:
             wait = min(wait, 1.0)
         await came(self._changed, wait)
 
+    def _begun_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """End the wait by what nobody foresaw, as a thread that cannot be made: it would wait in vain."""
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None:
+            self._fault = self._fault or fault
+            self._changed.set()
+
     def _add(self, host: Host) -> None:
         self.seen[host.name] = Seen(host=host)
-        self._tasks[host.name] = self._loop.create_task(self._reach(host))
+        self._tasks[host.name] = self._begun_task(self._reach(host))
 
     def _drop(self, name: str) -> None:
         self.seen.pop(name, None)
@@ -164,12 +176,7 @@ class Gathering:
         unchanged_since = self._loop.time()
         known: tuple[Host, ...] = ()
         while True:
-            try:
-                found = await finder.look()
-            except MpibootError as fault:
-                self._fault = fault
-                self._changed.set()
-                return
+            found = await finder.look()
             self._answer = found.answer
             if found.fault:
                 self._failed(found.fault)
@@ -269,7 +276,7 @@ class Gathering:
         self._note(before.host, Reach.REFUSED, why)
         if not self._over:
             self.losses[name] = self.losses.get(name, 0) + 1
-            self._tasks[name] = self._loop.create_task(self._reach(before.host))
+            self._tasks[name] = self._begun_task(self._reach(before.host))
         self.on_change(name)
 
     def _note(self, host: Host, reach: Reach, detail: str) -> None:

@@ -83,7 +83,7 @@ class Watch:
         self._roll_call = RollCall(agent.settings, counts, self._news)
         self._mpirun: Mpirun | None = None
         self._begun = 0.0
-        self._too_late = False
+        self._late_s: float | None = None
         self._calls = Calls()
         self._unreachable: dict[str, str] = {}
         self._lingers = False
@@ -192,7 +192,7 @@ class Watch:
             program_exists=Path(self._plan.program).exists(),
             ranks=self.book.ranks(),
             expected=ranks.expected(slots, self._arranged.np, map_by),
-            start_s=self._terms.start_s if self._too_late else None,
+            start_s=self._late_s,
             unreachable=self._unreachable,
             lingered=self._lingers,
             taken_down=self._taken_down,
@@ -237,8 +237,11 @@ class Watch:
             advice = ranks.advise(
                 self.book, self._terms, begun=self._begun,
                 quiet_since=self._quiet_since(), now=self._loop.time(),
+                hindered=lambda: self._witness.testify().forks_refused > 0,
             )  # fmt: skip
-            self._too_late, self._lingers = advice.too_late, advice.lingers
+            self._lingers = advice.lingers
+            if advice.too_late:
+                self._late_s = advice.patience_s
             if advice.too_late or advice.lingers:
                 await self._take_down_in_time(child)
                 break
@@ -288,7 +291,7 @@ class Watch:
         if self._lingers:
             logger.warning("all ranks have ended, and mpirun has not: stopping it")
         else:
-            logger.error("not all ranks have started in %g s: stopping mpirun", self._terms.start_s)
+            logger.error("not all ranks have started in %g s: stopping mpirun", self._late_s)
             self._unreachable = await self._calls.unreachable(self._leases)
         await Ladder(_TAKE_DOWN_S).stop(child)
 

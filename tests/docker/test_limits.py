@@ -170,10 +170,14 @@ def test_a_worker_that_cannot_start_its_helpers(box: Box) -> None:
     assert "--pids-limit" in log
 
 
-@pytest.mark.parametrize("most", ["6", "10"])
-def test_a_launcher_that_cannot_start_its_helpers(box: Box, most: str) -> None:
-    """Whatever it fails of, its last line has what to change, and there is no traceback."""
-    few = ("--pids-limit", most, "-e", "MPIBOOT_WAIT_TIMEOUT=8")
+@pytest.mark.parametrize("most", [6, 7, 9, 10, 12])
+def test_a_launcher_that_cannot_start_its_helpers(box: Box, most: int) -> None:
+    """Whatever it fails of, its last line has what to change, and there is no traceback.
+
+    With twelve mpirun sometimes just comes through, and else Open MPI 4 would wait for ever.
+    """
+    few = ("--pids-limit", str(most), "-e", "MPIBOOT_WAIT_TIMEOUT=8")
     code, log = run(box, "true", launcher=few)
-    assert code not in (0, 250), log
-    assert "--pids-limit" in log.splitlines()[-1]
+    assert code != 250, log
+    assert code != 0 or most > 10, log
+    assert code == 0 or "--pids-limit" in log.splitlines()[-1], log
