@@ -129,6 +129,26 @@ class Lease:
         except (OSError, EOFError):
             self._lose("the connection broke", How.CLOSED)
 
+    def run_command(self, command: bytes, timeout_s: float) -> paramiko.Channel:
+        """Open a session in which a command runs; blocks, so it runs in a thread.
+
+        Args:
+            command: for the login shell; empty: the shell itself.
+            timeout_s: bound of the opening.
+
+        Raises:
+            paramiko.SSHException: the other end refuses, or the connection is lost.
+        """
+        channel = self._transport.open_session(timeout=timeout_s)
+        channel.exec_command(command) if command else channel.invoke_shell()
+        return channel
+
+    def passed_on(self, count: int) -> None:
+        """Know that so many bytes of a session's output were asked for: they are no flood."""
+        sock = self._transport.sock
+        if isinstance(sock, Prompt):
+            sock.passed_on(count)
+
     def check(self, silent_s: float) -> None:
         """Find out whether the other end is lost; call at every heartbeat."""
         silent = not self.plain and asyncio.get_running_loop().time() - self.heard_at > silent_s

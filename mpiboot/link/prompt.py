@@ -43,6 +43,10 @@ class Prompt(socket.socket):
         self._until = math.inf
         self._allowance = Allowance(_BURST_BYTES, _BYTES_PER_S)
 
+    def passed_on(self, count: int) -> None:
+        """Allow so many bytes more: somebody had asked for what has come."""
+        self._allowance.give(count)
+
     def recv(self, size: int, flags: int = 0) -> bytes:
         """Receive.
 

@@ -170,6 +170,13 @@ class LifeSettings(PodSettings):
         most=86_400,
         metavar="SECONDS",
     )
+    lease_sessions: bool = setting(
+        "flag",
+        True,
+        "let mpirun's ssh use the connections of the leases in place of its own: up to 256 workers, and"
+        " where it is given no words of yours",
+        roles=LAUNCHING,
+    )
     lease_limit: int = setting(
         "int",
         4096,

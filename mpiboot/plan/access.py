@@ -2,12 +2,74 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Mapping
+
 from mpiboot.model.settings import Settings
+from mpiboot.mpi import openmpi
 from mpiboot.mpi.protocol import Dialect
 from mpiboot.plan import sshconf
 from mpiboot.plan.ground import Ground
 from mpiboot.plan.launchplan import PlannedFile
 from mpiboot.plan.layout import Layout
+
+# Above it the launcher's one interpreter would take longer than as many ssh, each a process.
+MOST_SHARED = 256
+# Where a user gives words for ssh: by parameter or by variable.
+_SSH_PARAMS = (*openmpi.SSH_ARGS, *openmpi.AGENT)
+_SSH_VARIABLES = (
+    *(f"{prefix}{name}" for prefix in ("OMPI_MCA_", "PRTE_MCA_") for name in _SSH_PARAMS),
+    *("HYDRA_LAUNCHER_EXTRA_ARGS", "HYDRA_LAUNCHER_EXEC", "HYDRA_BOOTSTRAP_EXEC"),
+    *("I_MPI_HYDRA_BOOTSTRAP_EXEC", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"),
+)
+# What says how patiently a connection is made, and nothing else, is moot where one is open.
+_MOOT = (
+    "batchmode", "connectionattempts", "connecttimeout", "loglevel", "serveraliveinterval",
+    "serveralivecountmax", "stricthostkeychecking", "tcpkeepalive", "userknownhostsfile",
+)  # fmt: skip
+
+
+def unshared(settings: Settings, environ: Mapping[str, str], count: int) -> str:
+    """Say why mpirun's ssh shall make connections of its own; empty: it may share the leases.
+
+    Args:
+        settings: what the user chose.
+        environ: the job's environment.
+        count: leases.
+    """
+    if not settings.lease_sessions:
+        return "--no-lease-sessions"
+    if settings.rsh_agent:
+        return "another program takes the place of ssh"
+    if count > MOST_SHARED:
+        return f"more than {MOST_SHARED} workers"
+    for text in _ssh_words(settings, environ):
+        if not _moot(text):
+            return f"ssh is told {text}"
+    return ""
+
+
+def _ssh_words(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
+    """Give what the user tells ssh, or who takes its place."""
+    yield from (environ[name] for name in _SSH_VARIABLES if environ.get(name, "ssh") != "ssh")
+    for pair in settings.mca:
+        name, _, value = pair.partition("=")
+        if name in _SSH_PARAMS:
+            yield value
+    words = list(settings.mpirun_arg)
+    for at, word in enumerate(words):
+        if word in _SSH_PARAMS or "launcher" in word or "bootstrap" in word:
+            yield " ".join(words[at + 1 : at + 2])
+
+
+def _moot(text: str) -> bool:
+    """Tell whether words for ssh say nothing of which connection to make."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return False
+    names = (word.partition("=")[0].lower() for word in words if word != "-o")
+    return all(name.removeprefix("-o") in _MOOT for name in names)
 
 
 def files(
@@ -28,6 +90,7 @@ def files(
         port=ground.port,
         identity=ground.identity,
         known_hosts=known,
+        masters=ground.masters,
     )
     return (
         hostfile,

@@ -17,6 +17,10 @@ class Allowance:
         self._left = burst
         self._at: float | None = None
 
+    def give(self, amount: float) -> None:
+        """Give back what was taken, and has proved to be none of this."""
+        self._left = min(self._burst, self._left + amount)
+
     def take(self, amount: float, now: float) -> bool:
         """Take an amount; tell whether it was allowed. What is refused is taken, too.
 

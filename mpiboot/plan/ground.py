@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mpiboot.model.facts import Facts
 
@@ -32,6 +32,7 @@ class Ground:
         nonce: a mark that no program can guess, for framed output.
         site_params: parameters of the site's own MCA file.
         environ: the environment for the job: the container's, less the agent's own variables.
+        masters: host → the socket at which its lease is shared; others are logged in to.
     """
 
     mpirun: str
@@ -53,6 +54,7 @@ class Ground:
     nonce: str
     site_params: Mapping[str, str]
     environ: Mapping[str, str]
+    masters: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def own_interface(self) -> str:

@@ -132,12 +132,28 @@ def _yes(value: bool) -> str:
 
 
 def ssh_config(
-    places: Sequence[Place], *, user: str, port: int, identity: str, known_hosts: str
+    places: Sequence[Place],
+    *,
+    user: str,
+    port: int,
+    identity: str,
+    known_hosts: str,
+    masters: Mapping[str, str] | None = None,
 ) -> str:
     """Render the ssh_config that mpirun's ssh reads in place of all others.
 
     Each place is pinned to the address that was proven to work, so ssh asks no DNS.
+
+    Args:
+        places: the workers.
+        user: default login name.
+        port: default port.
+        identity: path of the private key.
+        known_hosts: path of that file.
+        masters: host → socket of a connection that is open; where nobody listens there any more, or
+            a session is refused, ssh makes its own.
     """
+    masters = masters or {}
     lines = []
     for place in places:
         if place.address:
@@ -145,6 +161,8 @@ def ssh_config(
             lines.append(f"  HostKeyAlias {place.node}")
             if place.user:
                 lines.append(f"  User {place.user}")
+            if place.name in masters:
+                lines.append(f"  ControlPath {_quoted(masters[place.name].replace('%', '%%'))}")
     lines += [
         "Host *",
         f"  User {user}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mpiboot.errors import ExitCode, LaunchFailedError, NotReadyError
@@ -39,6 +39,7 @@ from mpiboot.roles.halting import Halting
 from mpiboot.roles.installation import Installation
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.planning import Planned, Planning
+from mpiboot.roles.sharing import Sharing
 from mpiboot.roles.watching import Watch
 from mpiboot.roles.witness import Witness
 from mpiboot.runtime.keys import KeyMaterial
@@ -83,6 +84,7 @@ class Attempt:
         self._gathering: Gathering | None = None
         self._watch: Watch | None = None
         self._discovery: Discovery | None = None
+        self._sharing = Sharing(agent)
         self.halting = Halting(agent)
 
     @property
@@ -100,6 +102,7 @@ class Attempt:
                 logger.error("internal fault", exc_info=fault)
             return outcome
         finally:
+            self._sharing.close()
             self.halting.close()
 
     def hear_own(self, message: Message) -> None:
@@ -148,7 +151,8 @@ class Attempt:
         if not await agent.unless_stopped(installed):
             return agent.stopped_while("launching")
         planning = Planning(agent, installed.result(), material, self._view.command)
-        planned = await planning.plan(decision, own, self._own_address(own))
+        masters = {} if self._purpose.rehearsal else self._shared(decision)
+        planned = await planning.plan(decision, own, self._own_address(own), masters)
         self._view.layout, self._view.plan = planned.arranged, planned.plan
         if self._purpose.rehearsal:
             logger.info("%s", planned.plan.text().rstrip("\n"))
@@ -189,6 +193,12 @@ class Attempt:
         waiting.add_done_callback(_taken_note)
         done = await agent.unless_stopped(_first_fault(waiting, installed))
         return waiting.result() if done else None
+
+    def _shared(self, decision: Decision) -> Mapping[str, str]:
+        """Share the leases of those who take part; host → socket."""
+        leases = self._gathering.leases if self._gathering else {}
+        names = [one.host.name for one in decision.chosen]
+        return self._sharing.begin({name: leases[name] for name in names if name in leases})
 
     def _not_ready(self, decision: Decision) -> NotReadyError:
         seen = list(self._gathering.seen.values()) if self._gathering else []

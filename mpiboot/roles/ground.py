@@ -56,6 +56,7 @@ def collect(
     job_env: Mapping[str, str],
     own_address: str,
     own: Own,
+    masters: Mapping[str, str] | None = None,
 ) -> Ground:
     """Collect what the launch plan needs of this container."""
     return Ground(
@@ -78,4 +79,5 @@ def collect(
         nonce=secrets.token_hex(8),
         site_params=installed.site_params,
         environ=job_env,
+        masters=masters or {},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,13 +58,20 @@ class Planning:
         self._material = material
         self._command = command
 
-    async def plan(self, decision: Decision, own: Own, own_address: str) -> Planned:
+    async def plan(
+        self,
+        decision: Decision,
+        own: Own,
+        own_address: str,
+        masters: Mapping[str, str] | None = None,
+    ) -> Planned:
         """Arrange the ranks, plan the call, and write the files.
 
         Args:
             decision: who takes part.
             own: this container.
             own_address: the address of it that workers see; empty where all ranks run here.
+            masters: host → the socket at which its lease is shared.
 
         Raises:
             MpibootError: it cannot work, and why.
@@ -82,6 +89,7 @@ class Planning:
         what = ground.collect(
             settings, installed, self._material, directory=str(agent.directory),
             job_env=agent.job_env, own_address=own_address, own=own,
+            masters=masters,
         )  # fmt: skip
         facts = [own.facts if one.here else one.facts for one in decision.chosen]
         plan = call(settings, self._command, installed, what, arranged=arranged, facts=facts)

@@ -168,7 +168,7 @@ def test_ssh_08_a_wrapper_that_the_image_has_set_up(box: Box, tmp_path: Path) ->
         "NSS_WRAPPER_GROUP=/etc/group", "-e", "LD_PRELOAD=libnss_wrapper.so", *mounts("openmpi4"),
     )  # fmt: skip
     box.start("w1", "worker", image=image("openmpi4"), options=options)
-    words = ("launcher", "--hosts", "w1", "--", "id", "-un")
+    words = ("launcher", "--no-lease-sessions", "--hosts", "w1", "--", "id", "-un")
     box.start("l", *words, image=image("openmpi4"), options=options)
     assert box.wait("l") == 0, box.logs("l")
     assert "jovyan\n" in box.logs("l")

@@ -121,6 +121,21 @@ def test_sources_and_terminals_are_as_chosen() -> None:
     assert got["PermitTTY"] == "yes"
 
 
+def test_a_lease_that_is_shared_is_named_for_its_host_alone() -> None:
+    """The first value that ssh finds counts; a per cent sign in a path is one."""
+    places = [
+        Place(name=name, node=name, slots=1, address=f"10.0.0.{number}", port=22, user="", why="")
+        for number, name in enumerate(("w1", "w2"), start=1)
+    ]
+    config = sshconf.ssh_config(
+        places, user="mpi", port=22, identity="/k", known_hosts="/h", masters={"w2": "/run/50%/1"}
+    )
+    of_w2 = config.partition("Host w2\n")[2]
+    assert '  ControlPath "/run/50%%/1"\n' in of_w2.partition("Host *")[0]
+    assert config.count("ControlPath") == 2
+    assert "  ControlPath none\n" in of_w2.partition("Host *")[2]
+
+
 def test_the_client_forwards_nothing_and_asks_nobody() -> None:
     """The ssh of mpirun has keys only, and opens nothing towards the launcher."""
     got = words(client_of([]))
