@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 from collections.abc import Iterable
@@ -96,14 +97,19 @@ class Cluster:
         order = self._order(spec, port=port, address=address)
         keeper = Keeper(order, stdin=stdin, stdout=stdout, stderr=stderr)
         self._stack.callback(keeper.close)
-        pod = Pod(spec, keeper=keeper, hub=self._hub, port=port, address=address)
+        # As elsewhere a name is published once its address answers. Who asked for it earlier would
+        # wait a second: the kernel asks a network for a neighbour no oftener.
+        publish = functools.partial(self._hosts.show, spec.name, listed=spec.listed)
+        pod = Pod(
+            spec, keeper=keeper, hub=self._hub, port=port, address=address, on_up=publish
+        )  # fmt: skip
         self.pods[spec.name] = pod
         return pod
 
     def _order(self, spec: PodSpec, *, port: str, address: str) -> Order:
         """Write down everything that the keeper has to do."""
         hosts = self._hosts.add(
-            spec.name, address, aliases=spec.aliases, extra=spec.hosts_lines, listed=spec.listed
+            spec.name, address, aliases=spec.aliases, extra=spec.hosts_lines, listed=False
         )
         binds = [Bind(source=str(hosts), target="/etc/hosts")]
         if Path("/etc/resolv.conf").is_file():  # where there is none, no server is asked either

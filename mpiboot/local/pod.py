@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +35,16 @@ class Pod:
             died of signal n.
     """
 
-    def __init__(self, spec: PodSpec, *, keeper: Keeper, hub: Hub, port: str, address: str) -> None:
+    def __init__(
+        self,
+        spec: PodSpec,
+        *,
+        keeper: Keeper,
+        hub: Hub,
+        port: str,
+        address: str,
+        on_up: Callable[[], None],
+    ) -> None:
         self.spec = spec
         self.name = spec.name
         self.address = address
@@ -43,6 +52,7 @@ class Pod:
         self._keeper = keeper
         self._hub = hub
         self._port = port
+        self._on_up = on_up
 
     def up(self, timeout_s: float = 30.0) -> Pod:
         """Wait until the program runs as PID 1; needed after `Cluster.spawn` only.
@@ -52,6 +62,7 @@ class Pod:
             LaunchFailedError: the pod could not be made, with the step that failed.
         """
         self._keeper.await_up(timeout_s)
+        self._on_up()
         return self
 
     @property
