@@ -23,6 +23,7 @@ _NAME_S = (0.1, 1.0)
 _LOGIN_PAUSE_S = (1.0, 10.0)
 # A lost SYN is repeated by the kernel only after 1 s; trying anew is quicker for a pod that starts.
 _FIRST_CONNECT_S = 0.3
+_NEXT_CONNECT_S, _LONG_EVERY = 0.6, 10
 # Logins compute in threads that the loop shares one interpreter with: more of them at once only
 # while the loop is on time, or workers would miss our heartbeats.
 _AT_ONCE = 4
@@ -88,6 +89,21 @@ class Pauses:
         self._waited_s = waited_s
         self._login_s = _LOGIN_PAUSE_S[0]
         self.connect_s = _FIRST_CONNECT_S
+        self._unanswered = 0
+
+    def unanswered(self, most_s: float) -> None:
+        """Choose how long the next connection may take, as this one got no answer.
+
+        The kernel repeats a lost SYN after 1 s, 3 s, 7 s: a pod whose network comes meanwhile would
+        answer that late. So tries are short, and but for a now and then, that a slow way gets its
+        time.
+
+        Args:
+            most_s: bound of any.
+        """
+        self._unanswered += 1
+        long = self._unanswered % _LONG_EVERY == 0
+        self.connect_s = most_s if long else min(_NEXT_CONNECT_S, most_s)
 
     def connect(self) -> float:
         """Before a port accepts, a try costs nothing: 1,000 a second over all hosts."""
@@ -217,7 +233,7 @@ class Attempts:
             return Attempted(seen=Seen(host=host, reach=Reach.REFUSED), pause_s=pauses.connect())
         except (OSError, asyncio.TimeoutError) as fault:
             detail = getattr(fault, "strerror", None) or f"within {pauses.connect_s:g} s"
-            pauses.connect_s = min(pauses.connect_s * 2, self._approach.attempt_s)
+            pauses.unanswered(self._approach.attempt_s)
             seen = Seen(host=host, reach=Reach.NO_ROUTE, detail=detail)
             return Attempted(seen=seen, pause_s=pauses.connect())
 
