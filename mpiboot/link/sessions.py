@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import array
 import asyncio
-import contextlib
 import os
 import socket
 from collections.abc import Callable
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 65536
 _BACKLOG = 128
+_SHORT_S = 0.1  # until a connection is tried to be taken again
 _SESSION = 1  # its number: a connection of ssh has but one
 _NOBODY = 1  # in place of our process number: see muxwire.alive
 _LONGEST_PATH = 107
@@ -81,14 +81,22 @@ class Sessions:
             session.close()
 
     def _accept(self, listening: socket.socket, lease: Lease) -> None:
-        with contextlib.suppress(
-            OSError
-        ):  # it went away, or no descriptor is left: ssh helps itself
+        try:
             connection, _ = listening.accept()
-            session = _Session(connection, lease, self._threads, self._timeout_s)
-            session.on_closed = self._open.discard
-            self._open.add(session)
-            session.begin()
+        except BlockingIOError:  # it has gone away again
+            return
+        except OSError:  # no descriptor is left: it waits, and so do we, or we would be asked for ever
+            self._loop.remove_reader(listening)
+            self._loop.call_later(_SHORT_S, self._hear_again, listening, lease)
+            return
+        session = _Session(connection, lease, self._threads, self._timeout_s)
+        session.on_closed = self._open.discard
+        self._open.add(session)
+        session.begin()
+
+    def _hear_again(self, listening: socket.socket, lease: Lease) -> None:
+        if listening in self._listening.values():
+            self._loop.add_reader(listening, self._accept, listening, lease)
 
 
 class _Session:

@@ -564,7 +564,7 @@ if role == "launcher":
             try:
                 socket.create_connection((host.partition(":")[0], 4001)).close()
                 break
-            except ConnectionRefusedError:
+            except (ConnectionRefusedError, socket.gaierror):  # it is not up yet
                 signal.sigtimedwait([], 0.02)
     if command[0] == "kill":
         import ctypes; ctypes.string_at(0)
