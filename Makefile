@@ -64,8 +64,9 @@ images: engine ## Build mpiboot/<stack>:dev and -test:dev of all stacks; STACKS=
 engine:
 	.ci/engine start
 
-bench: $(DEV) ## Benchmarks beside their baselines; ARGS="-n 9 job-4"
-	.ci/packages $(JOB)
+bench: $(DEV) ## Every goal beside its baseline; ARGS="-n 5 --keep hostname-4 react"
+	.ci/packages $(JOB) gcc libopenmpi-dev tini
+	.ci/mpis
 	$(BIN)/python -m bench $(ARGS)
 
 lock: $(DEV) ## Pin and hash what the images take from PyPI anew; ARGS="mpi4py"

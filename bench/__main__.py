@@ -1,108 +1,105 @@
-"""Run the benchmarks: `python -m bench [-n PAIRS] [NAME …]`; needs root, Open MPI and OpenSSH."""
+"""Run the benchmarks: `python -m bench [-n PAIRS] [--keep] [NAME …]`; needs root and OpenSSH."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import statistics
+import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bench import kept
+from bench.figures import NOISY, changes, summary
+from bench.goal import DIFFERENCE, RATIO
 from bench.pods import bench
-from bench.rounds import BENCHMARKS, OURS, THEIRS, Figures
+from bench.registry import GOALS, meant
+
+_OUT = Path(".artifacts/bench")
 
 
 def measure(name: str, rounds: int) -> dict[str, Any]:
-    """Run one benchmark: a warm-up, then the counted rounds, each with its baseline in it."""
-    one = BENCHMARKS[name]
+    """Run one goal: a warm-up, then the counted rounds, each with its baseline in it."""
+    goal = GOALS[name]
     load = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory() as directory, bench(Path(directory)) as box:
-        counted = [one.run(box) for _ in range(rounds if one.apart else rounds + 1)]
-        counted = counted[-rounds:]
+        counted = [goal.run(box) for _ in range(rounds if goal.apart else rounds + 1)]
     load.append(os.getloadavg()[0])
     return {
         "name": name,
-        "what": one.what,
-        "beside": one.beside,
-        "aim": one.aim,
-        "rounds": rounds,
-        "unit": one.unit,
+        "what": goal.what,
+        "beside": goal.beside,
+        "unit": goal.unit,
+        "cpus": os.cpu_count(),
         "load": [round(value, 2) for value in load],
-        "figures": {key: spread(values) for key, values in _columns(counted).items()},
+        **summary(counted[-rounds:], goal.aims),
     }
 
 
-def _columns(counted: Sequence[Figures]) -> dict[str, list[float]]:
-    """Turn rounds into one list for each figure; compare with the baseline round by round."""
-    columns = {key: [one[key] for one in counted] for key in counted[0]}
-    if THEIRS in columns:
-        columns["difference"] = [one[OURS] - one[THEIRS] for one in counted]
-        columns["ratio"] = [one[OURS] / one[THEIRS] for one in counted]
-    return columns
-
-
-def spread(values: Sequence[float]) -> dict[str, Any]:
-    """Give median, extremes and the values themselves."""
-    return {
-        "median": round(statistics.median(values), 4),
-        "min": round(min(values), 4),
-        "max": round(max(values), 4),
-        "values": [round(value, 4) for value in values],
-    }
-
-
-def show(result: dict[str, Any]) -> None:
-    """Print one benchmark's figures."""
-    load = result["load"]
+def show(result: Mapping[str, Any], old: Mapping[str, Any] | None) -> None:
+    """Print one goal's figures, and how they differ from those that were kept."""
     beside = f"; baseline: {result['beside']}" if result["beside"] else ""
+    low, high = result["load"]
     print(f"{result['name']}: {result['what']}{beside}")
-    print(
-        f"  aim: {result['aim']}; {result['rounds']} rounds, {os.cpu_count()} CPUs,"
-        f" load {load[0]} to {load[1]}"
-    )
+    print(f"  {result['rounds']} rounds, {result['cpus']} CPUs, load {low} to {high}")
     for key, figure in result["figures"].items():
-        unit = " " if key == "ratio" else result["unit"]
-        print(
-            f"  {key:<28} {figure['median']:8.3f} {unit}"
-            f"  [{figure['min']:.3f} to {figure['max']:.3f}]"
-        )
+        unit = " " if key == RATIO or (key == DIFFERENCE and not result["unit"]) else result["unit"]
+        low, high = figure["min"], figure["max"]
+        print(f"  {key:<34} {figure['median']:9.4g} {unit}  [{low:.4g} to {high:.4g}]")
+    for aim in result["aims"]:
+        print(f"  {'met' if aim['met'] else 'MISSED'}: {aim['figure']} ≤ {aim['most']:g}")
+    if result["noisy"]:
+        print(f"  TOO NOISY: p90 / p10 is {result['noise']}, more than {NOISY:g}: measure again")
+    for line in changes(result, old) if old else ():
+        print(f"  {line}")
     sys.stdout.flush()
 
 
-def _meant(name: str) -> list[str]:
-    """Return the benchmarks of a name: `leases` means all of its sizes."""
-    return [one for one in BENCHMARKS if one == name or one.startswith(f"{name}-")]
-
-
 def main() -> int:
-    """Measure what was asked for, print a table, keep the figures as JSON."""
+    """Measure what was asked for, print a table, keep the figures as JSON and SVG."""
     made = argparse.ArgumentParser("python -m bench", description=__doc__)
-    made.add_argument("-n", type=int, default=5, metavar="ROUNDS", help="counted (default 5)")
-    made.add_argument("--out", default=".artifacts/bench.json", metavar="FILE")
-    made.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}")
+    made.add_argument("-n", type=int, default=9, metavar="ROUNDS", help="counted (default 9)")
+    made.add_argument("--out", type=Path, default=_OUT, metavar="DIRECTORY")
+    made.add_argument("--keep", action="store_true", help="as the figures to compare with")
+    made.add_argument("--list", action="store_true", help="name all goals, measure nothing")
+    made.add_argument("names", nargs="*", metavar="NAME", help="a goal, or a family of goals")
     chosen = made.parse_args()
-    unknown = [name for name in chosen.names if not _meant(name)]
-    if unknown:
-        made.error(f"no benchmark {', '.join(unknown)}")
+    if chosen.list:
+        for name, goal in GOALS.items():
+            print(f"{name:<16} {goal.what}" + (" (only when named)" if goal.apart else ""))
+        return 0
+    try:
+        names = meant(chosen.names)
+    except ValueError as error:
+        made.error(str(error))
     if chosen.n < 1:
         made.error("at least one round is needed")
     if os.geteuid() != 0:
         made.error("pods are namespaces: run as root")
-    results = []
-    usual = [name for name, one in BENCHMARKS.items() if not one.apart]
-    wanted = [one for name in chosen.names for one in _meant(name)]
-    for one in wanted or usual:
-        results.append(measure(one, chosen.n))
-        show(results[-1])
-    out = Path(chosen.out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    document = {"cpus": os.cpu_count(), "benchmarks": results}
-    out.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    return 0
+    return _run(names, chosen)
+
+
+def _run(names: list[str], chosen: argparse.Namespace) -> int:
+    """Measure goal by goal; one that breaks does not take the others along."""
+    results, broken = [], 0
+    for name in names:
+        try:
+            results.append(measure(name, chosen.n))
+        except (
+            OSError,
+            RuntimeError,
+            subprocess.SubprocessError,
+        ) as error:  # TimeoutError is an OSError
+            broken += 1
+            print(f"{name}: BROKEN: {error}")
+            continue
+        show(results[-1], kept.read(kept.FIGURES, name))
+        kept.write(chosen.out, results[-1])
+    if chosen.keep:
+        kept.keep([one for one in results if not one["noisy"]], list(GOALS))
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

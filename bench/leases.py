@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.pods import Bench, metric, until_alive
+from bench.goal import Aim, Goal
+from bench.moments import metric, until_alive
+from bench.pods import Bench
 from mpiboot.local.cluster import Pod
 
 _WORKERS = 4  # real ones; each holds a share of the leases, under many names
@@ -164,3 +166,18 @@ def _parent(pid: int) -> int:
 
 def _mean(values: list[int]) -> float:
     return sum(values) / max(1, len(values))
+
+
+GOALS: Mapping[str, Goal] = {
+    f"leases-{count}": Goal(
+        what=f"what one of {count} held leases costs, 4 real workers",
+        aims=(
+            Aim(figure="launcher: PSS KiB", most=100),
+            Aim(figure="launcher: CPU ms/min", most=50),
+        ),
+        run=leases(count),
+        unit="",
+        apart=True,
+    )
+    for count in (64, 256, 1024)
+}
