@@ -2,59 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from bench.goal import Aim, Goal
 from bench.moments import metric, until_alive
 from bench.pods import Bench
+from bench.usage import inside, use
 from mpiboot.local.cluster import Pod
 
 _WORKERS = 4  # real ones; each holds a share of the leases, under many names
 _HELD_S = 300.0
 _WATCHED_S = 20.0
-_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True)
-class Use:
-    """What a process uses.
-
-    Attributes:
-        rss_kib: resident memory.
-        pss_kib: the same, shared pages counted by share.
-        threads: how many.
-        descriptors: how many are open.
-        cpu_s: CPU time so far.
-    """
-
-    rss_kib: int
-    pss_kib: int
-    threads: int
-    descriptors: int
-    cpu_s: float
-
-
-def use(pid: int) -> Use:
-    """Read what a process uses now."""
-    place = Path(f"/proc/{pid}")
-    memory = _fields(place / "smaps_rollup")
-    ticks = (place / "stat").read_text().rpartition(")")[2].split()[11:13]
-    return Use(
-        rss_kib=memory["Rss"],
-        pss_kib=memory["Pss"],
-        threads=_fields(place / "status")["Threads"],
-        descriptors=sum(1 for _ in (place / "fd").iterdir()),
-        cpu_s=sum(map(int, ticks)) * _TICK_S,
-    )
-
-
-def _fields(path: Path) -> dict[str, int]:
-    rows = (line.split() for line in path.read_text().splitlines())
-    return {row[0][:-1]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdigit()}
 
 
 def leases(count: int) -> Callable[[Bench], Mapping[str, float]]:
@@ -148,16 +108,15 @@ def _end(launcher: Pod) -> None:
 
 def _bridges(worker: Pod) -> list[int]:
     """List the bridges of a worker, by the PIDs that we know them by."""
-    found, ours = [], Path(f"/proc/{worker.pid}/ns/pid").stat()
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (place / "cmdline").read_bytes().split(b"\0")
-            same = os.path.samestat((place / "ns/pid").stat(), ours)
-        except OSError:
-            continue
-        if same and any(word.endswith(b"bridge.py") for word in words) and b"-c" not in words:
-            found.append(int(place.name))
-    return found
+    return [pid for pid in inside(worker) if _is_bridge(pid)]
+
+
+def _is_bridge(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:  # it has ended
+        return False
+    return any(word.endswith(b"bridge.py") for word in words) and b"-c" not in words
 
 
 def _parent(pid: int) -> int:

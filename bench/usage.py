@@ -1,0 +1,73 @@
+"""What processes use, by the kernel's accounting."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpiboot.local.cluster import Pod
+
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a process uses.
+
+    Attributes:
+        rss_kib: resident memory.
+        pss_kib: the same, shared pages counted by share.
+        threads: how many.
+        descriptors: how many are open.
+        cpu_s: CPU time so far.
+    """
+
+    rss_kib: int
+    pss_kib: int
+    threads: int
+    descriptors: int
+    cpu_s: float
+
+
+def use(pid: int) -> Use:
+    """Read what a process uses now."""
+    place = Path(f"/proc/{pid}")
+    memory = _fields(place / "smaps_rollup")
+    ticks = (place / "stat").read_text().rpartition(")")[2].split()[11:13]
+    return Use(
+        rss_kib=memory["Rss"],
+        pss_kib=memory["Pss"],
+        threads=_fields(place / "status")["Threads"],
+        descriptors=sum(1 for _ in (place / "fd").iterdir()),
+        cpu_s=sum(map(int, ticks)) * _TICK_S,
+    )
+
+
+def running_s(pid: int) -> float:
+    """Return the CPU seconds of all threads that live, by the scheduler: not in ticks of 10 ms."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((one / "schedstat").read_text().split()[0]) for one in tasks) / 1e9
+
+
+def wakeups(pid: int) -> int:
+    """Count how often the threads that live gave up the CPU of themselves: they slept and woke."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(_fields(one / "status")["voluntary_ctxt_switches"] for one in tasks)
+
+
+def inside(pod: Pod) -> list[int]:
+    """List the processes of a pod by the PIDs that we know them by."""
+    found, ours = [], Path(f"/proc/{pod.pid}/ns/pid").stat()
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.path.samestat((place / "ns/pid").stat(), ours):
+                found.append(int(place.name))
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+def _fields(path: Path) -> dict[str, int]:
+    rows = (line.split() for line in path.read_text().splitlines())
+    return {row[0][:-1]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdigit()}
