@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench.goal import OURS, RATIO, THEIRS, Aim, Figures, Goal
 from bench.pods import AGENT, Bench, end, whole
+from bench.usage import account
 from mpiboot.local.cluster import Pod
 
 _HERE = Path(__file__).parent
@@ -49,11 +50,13 @@ def job(count: int, program: Program) -> Callable[[Bench], Figures]:
             "mpirun", "--allow-run-as-root", "--hostfile", hostfile, "-np", str(count), *_USUAL,
             "--mca", "plm_rsh_args", " ".join(box.ssh_options), *words,
         )  # fmt: skip
+        cpu: dict[str, float] = {}
         ours, theirs = box.pair(
-            lambda: _launched(box, here, workers, *words), lambda: whole(here, line)
+            lambda: _launched(box, here, workers, *words, cpu=cpu),
+            lambda: _spent(cpu, THEIRS, here, line),
         )
         end([*plain, *workers, here])
-        return {OURS: ours, THEIRS: theirs}
+        return {OURS: ours, THEIRS: theirs, **cpu}
 
     return run
 
@@ -85,13 +88,28 @@ def hydra(count: int, program: Program) -> Callable[[Bench], Figures]:
     return run
 
 
+def _spent(cpu: dict[str, float], whose: str, here: Pod, argv: tuple[str, ...]) -> float:
+    """Run a job; note the CPU that it took on the launcher's side, return its seconds."""
+    with account(here.name) as taken:
+        seconds = whole(here, taken.joined(argv) if taken else argv)
+        if taken:
+            cpu[f"  … CPU of the launcher's pod: {whose}"] = taken.cpu_s()
+    return seconds
+
+
 def _launched(
-    box: Bench, here: Pod, workers: list[Pod], *words: str, options: tuple[str, ...] = ()
+    box: Bench,
+    here: Pod,
+    workers: list[Pod],
+    *words: str,
+    options: tuple[str, ...] = (),
+    cpu: dict[str, float] | None = None,
 ) -> float:
     """Time a job through the launcher; workers leave with the job, outside the clock."""
     env = ("env", f"MPIBOOT_SECRET_FILE={box.secret}")
     hosts = ",".join(f"{pod.name}:1" for pod in workers)
-    seconds = whole(here, (*env, *AGENT, "launcher", *options, "--hosts", hosts, "--", *words))
+    argv = (*env, *AGENT, "launcher", *options, "--hosts", hosts, "--", *words)
+    seconds = _spent({} if cpu is None else cpu, OURS, here, argv)
     for pod in workers:
         pod.wait(30)
     return seconds
@@ -117,7 +135,7 @@ def _goals(name: str, what: str, program: Program, most: Mapping[int, float]) ->
 
 GOALS: Mapping[str, Goal] = {
     **_goals("hostname", "`hostname`", hostname, {4: 0.70, 16: 0.70}),
-    **_goals("allreduce", "Init, Allreduce, Finalize", allreduce, {1: 0.15, 4: 0.30, 16: 0.45}),
+    **_goals("allreduce", "Init, Allreduce, Finalize", allreduce, {4: 0.30, 16: 0.45}),
     "hydra-4": Goal(
         what="whole job of `hostname` with Hydra, 4 ready workers",
         beside="bare mpiexec.hydra over stock sshd and ssh",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mpiboot.local.cluster import Pod
 
+_EMPTY_S = 5.0
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -42,6 +46,62 @@ def use(pid: int) -> Use:
         descriptors=sum(1 for _ in (place / "fd").iterdir()),
         cpu_s=sum(map(int, ticks)) * _TICK_S,
     )
+
+
+@dataclass(frozen=True)
+class Account:
+    """A cgroup that counts the CPU of what runs in it, waited for or not."""
+
+    directory: Path
+
+    def cpu_s(self) -> float:
+        """Return the CPU seconds so far."""
+        usage = self.directory / "cpuacct.usage"
+        if usage.exists():
+            return int(usage.read_text()) / 1e9
+        fields = dict(
+            line.split() for line in (self.directory / "cpu.stat").read_text().splitlines()
+        )
+        return int(fields["usage_usec"]) / 1e6
+
+    def joined(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a command line that joins, and becomes the program; 0 is who writes it."""
+        procs = str(self.directory / "cgroup.procs")
+        return ("sh", "-c", 'echo 0 >"$0" && exec "$@"', procs, *argv)
+
+
+@contextmanager
+def account(name: str) -> Iterator[Account | None]:
+    """Open a cgroup, of version 1 or 2, for a while; None where this machine lets us make none."""
+    root = Path("/sys/fs/cgroup")
+    old = root / "cpuacct"
+    if not old.is_dir() and not (root / "cgroup.controllers").exists():
+        yield None
+        return
+    directory = (old if old.is_dir() else root) / f"mpiboot-bench-{os.getpid()}-{name}"
+    try:
+        directory.mkdir()
+    except OSError:
+        yield None
+        return
+    try:
+        yield Account(directory)
+    finally:
+        _remove(directory)
+
+
+def _remove(directory: Path) -> None:
+    """Remove a cgroup once it is empty; mpirun does not wait for the ssh that it ended."""
+    last = time.monotonic() + _EMPTY_S
+    while True:
+        try:
+            directory.rmdir()
+        except OSError:
+            if time.monotonic() > last:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def running_s(pid: int) -> float:
