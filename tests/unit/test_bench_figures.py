@@ -115,6 +115,19 @@ def test_the_table_takes_its_own_place_and_no_other() -> None:
     assert more == f"# Page\n\nbefore\n\n{kept.BEGIN}\n| new |\n{kept.END}\n\nafter\n"
 
 
+def test_what_is_kept_is_in_the_table_with_what_was_kept_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of one goal renews its row alone; the rows stand in the registry's order."""
+    monkeypatch.setattr(kept, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(kept, "PAGE", tmp_path / "page.md")
+    kept.PAGE.write_text("# Page\n")
+    kept.keep([result((1, 2), name="two")], ["one", "two"])
+    kept.keep([result((1, 4))], ["one", "two"])
+    rows = [line.split(" | ")[::5] for line in kept.PAGE.read_text().splitlines() if " s " in line]
+    assert rows == [["| one", "0.25 [0.25 to 0.25]"], ["| two", "0.5 [0.5 to 0.5]"]]
+
+
 def test_every_goal_can_fail() -> None:
     """Each goal has an aim; one for the ratio has a baseline."""
     for name, goal in GOALS.items():
