@@ -10,7 +10,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mpiboot.link import messages, silence
@@ -19,6 +18,7 @@ from mpiboot.link.prompt import FLOODS, Prompt
 from mpiboot.model.facts import Facts
 from mpiboot.model.fields import printable, whole
 from mpiboot.model.memory import Memory
+from mpiboot.model.record import dataclass
 from mpiboot.plan import algorithms
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.flood import Allowance

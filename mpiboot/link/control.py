@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from pathlib import Path
 
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.link.server import Lease
+from mpiboot.model.record import dataclass
 from mpiboot.plan.modes import Asked, Verb
 
 ACCEPTED, REFUSED, DONE = "accepted", "refused", "done"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from mpiboot.model import fields
 from mpiboot.model.facts import Facts, from_json
 from mpiboot.model.fields import sent_s, whole
 from mpiboot.model.memory import Memory
+from mpiboot.model.record import dataclass, field
 from mpiboot.plan.announcing import Announcement
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.evidence import Testimony

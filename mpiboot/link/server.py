@@ -7,7 +7,6 @@ import contextlib
 import socket
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from mpiboot.errors import ConfigError
@@ -15,6 +14,7 @@ from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.link.said import Said
 from mpiboot.log import logger
+from mpiboot.model.record import dataclass, field
 from mpiboot.plan.clocks import Clock
 from mpiboot.plan.flood import Allowance
 from mpiboot.runtime.within import within

@@ -8,12 +8,12 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mpiboot.local.hub import Hub, tool_environment
 from mpiboot.local.keeper import Keeper, Stream
 from mpiboot.local.spec import PodSpec
+from mpiboot.model.record import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from mpiboot.model.record import dataclass
 
 SHELL = "/bin/sh"  # also what an empty field of /etc/passwd means
 PASSWD_FILE, GROUP_FILE, PRELOAD = "NSS_WRAPPER_PASSWD", "NSS_WRAPPER_GROUP", "LD_PRELOAD"

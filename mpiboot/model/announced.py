@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mpiboot.errors import ConfigError
+from mpiboot.model.record import dataclass
 
 PREFIX = "announce:"
 MAX_NODES = 100_000

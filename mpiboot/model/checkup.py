@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from mpiboot.errors import MpibootError
 from mpiboot.model.diagnosis import Grade
@@ -11,6 +10,7 @@ from mpiboot.model.facts import Facts
 from mpiboot.model.memory import Memory
 from mpiboot.model.places import File, Room
 from mpiboot.model.privileges import Privileges
+from mpiboot.model.record import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from mpiboot.model.record import dataclass
 
 
 class Grade(str, enum.Enum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 
 from mpiboot.model import fields
+from mpiboot.model.record import asdict, dataclass
 
 _TEXT_LIMIT = 4096
 _PATH_LIMIT = 1024

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from mpiboot.errors import ConfigError
 from mpiboot.model import announced, hostranges
 from mpiboot.model.announced import Announced
+from mpiboot.model.record import dataclass, replace
 
 MAX_SLOTS = 100_000
 MAX_HOSTS = 100_000

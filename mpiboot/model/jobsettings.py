@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mpiboot.model.record import dataclass
 from mpiboot.model.spec import BOTH, LAUNCHING, setting
 
 

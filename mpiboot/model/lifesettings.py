@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mpiboot.model.podsettings import PodSettings
+from mpiboot.model.record import dataclass
 from mpiboot.model.spec import ALL, BOTH, LAUNCHER, LAUNCHING, setting
 
 

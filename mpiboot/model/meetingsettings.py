@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mpiboot.model.announced import MAX_NODES
 from mpiboot.model.lifesettings import LifeSettings
+from mpiboot.model.record import dataclass
 from mpiboot.model.spec import LAUNCHER, WORKER, setting
 
 

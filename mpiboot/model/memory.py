@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from mpiboot.model.record import dataclass
 
 _UNLIMITED = 1 << 60  # v1 has a number for it, near 2^63
 

@@ -6,14 +6,13 @@ All problems are told at once; each names what is wrong, where it stands and the
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mpiboot.errors import ExitCode, ProblemsError, UsageError
 from mpiboot.model import fields, shims
+from mpiboot.model.record import dataclass, replace
 from mpiboot.model.redacted import HIDDEN
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.spec import PRIVATE
@@ -164,7 +163,7 @@ def fit(resolved: Resolved, usual: Mapping[str, tuple[object, str]]) -> Resolved
     values = {name: value for name, (value, _) in unsaid.items()}
     whys = {name: why for name, (_, why) in unsaid.items()}
     return Resolved(
-        settings=dataclasses.replace(resolved.settings, **values),  # type: ignore[arg-type]
+        settings=replace(resolved.settings, **values),  # type: ignore[arg-type]
         origins={**resolved.origins, **whys},
     )
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mpiboot.model.jobsettings import JobSettings
+from mpiboot.model.record import dataclass
 from mpiboot.model.spec import LAUNCHER, LAUNCHING, setting
 
 

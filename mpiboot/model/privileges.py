@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mpiboot.model.record import dataclass
 
 # The few that matter here, by their bits: capabilities(7).
 BITS = {

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from mpiboot.model.meetingsettings import MeetingSettings
+from mpiboot.model.record import dataclass, fields
 from mpiboot.model.spec import ALL, LAUNCHER, LAUNCHING, WORKER, Spec, setting
 from mpiboot.model.termination import KUBERNETES_MESSAGE
 
@@ -282,6 +281,6 @@ class Settings(MeetingSettings):
 
 def specs(role: str = "") -> Iterator[Spec]:
     """Yield the declaration of every setting, or of those that one role takes as flags."""
-    for field in dataclasses.fields(Settings):
+    for field in fields(Settings):
         if not role or role in field.metadata["roles"]:
             yield Spec(name=field.name, default=field.default, **field.metadata)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from mpiboot.model.record import dataclass
 
 # In the environment of a call: `off` goes past all shims and stand-ins; `inside`, which the agent
 # sets for what it starts, goes past the shims alone.

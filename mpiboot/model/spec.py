@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from mpiboot.model.record import dataclass, field
 
 Kind = Literal[
     "text", "secret", "url", "path", "int", "seconds", "flag", "words", "pairs", "slots", "sources"
@@ -103,4 +103,4 @@ def setting(
         "metavar": metavar,
     }
     # A traceback may hold the settings' repr.
-    return dataclasses.field(default=default, metadata=metadata, repr=kind not in PRIVATE)
+    return field(default=default, metadata=metadata, repr=kind not in PRIVATE)

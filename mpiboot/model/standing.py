@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mpiboot.model.outcome import Phase
+from mpiboot.model.record import dataclass
 
 # Phases of a worker as one task of the job; the job's own ones, Paused and Resuming, are no worker's.
 WORKER_PHASES = (Phase.PENDING, Phase.RUNNING, Phase.SUCCEEDED, Phase.FAILED, Phase.UNKNOWN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mpiboot.model.record import dataclass
 
 RESOLV_CONF, HOSTS = "/etc/resolv.conf", "/etc/hosts"
 _SVC = "svc"

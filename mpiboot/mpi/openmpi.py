@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from mpiboot.model.outcome import Failure
+from mpiboot.model.record import dataclass
 from mpiboot.mpi.protocol import Node, Request, Words
 
 FAMILY = "openmpi"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from mpiboot.model.outcome import Failure
+from mpiboot.model.record import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

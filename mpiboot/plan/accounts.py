@@ -6,10 +6,9 @@ chooses uids, as OpenShift does, knows of neither.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mpiboot.errors import ConfigError, LaunchFailedError
 from mpiboot.model.accounts import Entry, Seen, starts
+from mpiboot.model.record import dataclass
 
 NAME = "mpiboot"  # of an account that is made up
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Facts
+from mpiboot.model.record import dataclass
 from mpiboot.mpi import DIALECTS
 from mpiboot.mpi.protocol import Needs
 from mpiboot.plan.parties import Party, listed

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.announced import Announced
 from mpiboot.model.hosts import Host, checked_name, is_address
+from mpiboot.model.record import dataclass, field, replace
 
 _UNHEARD_S = (0.2, 5.0)  # the launcher may come later than its nodes: first pause, longest pause
 _HEARD_S = (2.0, 30.0)  # it knows of us and has only to call back

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mpiboot.model.outcome import Outcome
+from mpiboot.model.record import dataclass
 from mpiboot.plan.retry import Kind
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mpiboot.errors import ExitCode
 from mpiboot.model.outcome import Fault, Outcome, Phase, Stage
+from mpiboot.model.record import dataclass
 from mpiboot.model.standing import Condition, Kind, Task, Truth
 
 _GOING = (Stage.READY, Stage.RUNNING)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal as signals
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from mpiboot.model.outcome import Failure
+from mpiboot.model.record import dataclass, field
 from mpiboot.plan.ranks import Ranks
 
 DIED = "its MPI daemon died"

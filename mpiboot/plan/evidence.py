@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 import signal as signals
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+from mpiboot.model.record import dataclass, field
 from mpiboot.plan.loss import Kind
 from mpiboot.plan.ranks import Ranks
 

@@ -8,7 +8,8 @@ made before ranks are started: the newer launcher gets the worker, what the olde
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+
+from mpiboot.model.record import dataclass
 
 _REMEMBERED = 256
 

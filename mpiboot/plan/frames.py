@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+
+from mpiboot.model.record import dataclass, replace
 
 _START = b"\x1e"
 _END = b"\x1d\n"

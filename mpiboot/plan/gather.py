@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError, ExitCode
 from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import Host
+from mpiboot.model.record import dataclass
 
 
 class Reach(str, enum.Enum):

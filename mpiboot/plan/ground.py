@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from mpiboot.model.facts import Facts
+from mpiboot.model.record import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)

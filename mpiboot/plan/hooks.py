@@ -6,10 +6,10 @@ import enum
 import re
 import signal as signals
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.outcome import Outcome
+from mpiboot.model.record import dataclass, field
 
 MARK = "export "
 OWN = "MPIBOOT_"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import is_address
+from mpiboot.model.record import dataclass
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Facts
+from mpiboot.model.record import dataclass, replace
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Export, Invocation, Request, Variable
 from mpiboot.plan import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from mpiboot.model.record import dataclass
 from mpiboot.mpi.protocol import Variable, Words
 from mpiboot.plan import neighbours, passenv
 from mpiboot.plan.wrapping import Wrapper

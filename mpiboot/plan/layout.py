@@ -6,11 +6,11 @@ import ipaddress
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.hosts import is_address
+from mpiboot.model.record import dataclass
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Node
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import errno
 import signal as signals
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Facts
 from mpiboot.model.outcome import Failure
+from mpiboot.model.record import dataclass, replace
 from mpiboot.mpi.protocol import Needs
 from mpiboot.plan.causes import size
 from mpiboot.plan.evidence import Evidence, Testimony

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 from mpiboot.model.memory import Memory
+from mpiboot.model.record import dataclass
 
 # From this share of its limit on, memory is the likely reason for a sudden end.
 _FULL = 0.9

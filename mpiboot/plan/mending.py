@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from mpiboot.model.record import dataclass
 from mpiboot.model.shims import Kind
 
 

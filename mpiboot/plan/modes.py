@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError, MpibootError
+from mpiboot.model.record import dataclass
 
 
 class Mode(str, enum.Enum):

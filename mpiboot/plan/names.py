@@ -7,8 +7,7 @@ one look at a pod that is not there yet. A name with a full stop at its end cost
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mpiboot.model.record import dataclass
 from mpiboot.model.zone import Zone
 
 _SVC = "svc"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Network, is_interface_name
+from mpiboot.model.record import dataclass, field, replace
 from mpiboot.plan.parties import Party, listed
 
 AnyNetwork = IPv4Network | IPv6Network

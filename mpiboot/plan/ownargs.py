@@ -7,8 +7,8 @@ program on are never touched, nor is anything behind an option that is not known
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from mpiboot.model.record import dataclass, field
 from mpiboot.plan import ownflags
 from mpiboot.plan.ownflags import Context, Option
 from mpiboot.plan.ownjob import Job

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from mpiboot.model.record import dataclass
 
 _OPENMPI = {
     0: (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from mpiboot.model.record import asdict, dataclass, field
 
 _TREE = 16  # Intel MPI: hosts up to which mpiexec logs in to all of them itself
 _CONCURRENT = 128  # Open MPI: logins side by side, unless told

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
+from mpiboot.model.record import dataclass, field
 from mpiboot.plan.ownflags import Option
 from mpiboot.plan.ownjob import RENAMED, Job, with_config
 

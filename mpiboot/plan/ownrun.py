@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from mpiboot.model.record import dataclass, field, replace
 from mpiboot.plan import shellwords
 
 HOROVODRUN = "horovodrun"

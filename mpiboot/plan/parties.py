@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mpiboot.model.facts import Facts, Network
+from mpiboot.model.record import dataclass
 from mpiboot.plan.layout import Place
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from mpiboot.model.record import dataclass
 
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
 # Options of Python that take no value of their own; with any other we do not know where the script is.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mpiboot.model.record import dataclass
 from mpiboot.plan.rankrules import (
     FROM_THE_CLUSTER,
     NO_SECRETS,

@@ -6,7 +6,7 @@ wrong value on a rank does more harm than one that is missing and can be asked f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mpiboot.model.record import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

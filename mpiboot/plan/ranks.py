@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from mpiboot.model import fields
 from mpiboot.model.fields import sent_s, whole
+from mpiboot.model.record import dataclass, field, replace
 from mpiboot.plan import lastwords
 from mpiboot.plan.clocks import Clock
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from mpiboot.errors import ExitCode
+from mpiboot.model.record import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
 
 from mpiboot.errors import ExitCode
 from mpiboot.model.outcome import Fault, Outcome
+from mpiboot.model.record import dataclass, replace
 
 _PAUSE_S = 1.0
 _MAX_PAUSE_S = 30.0

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mpiboot.model import shims
+from mpiboot.model.record import dataclass
 from mpiboot.model.shims import File, Kind, Program, Shim
 from mpiboot.plan import signs
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from mpiboot.model.record import dataclass
 from mpiboot.plan import algorithms
 from mpiboot.plan.knownhosts import vouched
 from mpiboot.plan.layout import Place

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from mpiboot.model.record import dataclass
 
 DEFAULT_FILE = "/etc/ssh/sshd_config"
 IMPLIED_DIRECTORY = "/etc/ssh"  # of names in Include without a directory

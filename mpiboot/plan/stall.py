@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from mpiboot.model.record import dataclass
 
 _IDLE = 0.05  # of one core
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mpiboot.model import shims
+from mpiboot.model.record import dataclass
 from mpiboot.plan.ownjob import Job
 from mpiboot.plan.ownrun import HOROVODRUN, LAUNCHERS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mpiboot.model.record import dataclass
 
 _USUAL = 1000
 _LEAST = 20

@@ -9,7 +9,8 @@ another value than the operator's is the user's, and stays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from mpiboot.model.record import dataclass
 
 HOSTFILE = "/etc/mpi/hostfile"
 _SSH = "-o ConnectionAttempts=10"

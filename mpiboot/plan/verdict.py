@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import signal as signals
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from mpiboot.errors import ExitCode, MpibootError
 from mpiboot.model.outcome import Failure, Fault, Outcome
+from mpiboot.model.record import replace
 from mpiboot.mpi.protocol import Dialect
 from mpiboot.plan import causes, daemons, limits, ranks
 from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost, Testimony

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+from mpiboot.model.record import dataclass, field
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect
 from mpiboot.plan import agreement, networks

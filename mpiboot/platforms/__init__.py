@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
-from dataclasses import replace
 
 from mpiboot.errors import ConfigError, UsageError
 from mpiboot.model.hosts import Source
+from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
 from mpiboot.platforms import (
     awsbatch,

@@ -8,11 +8,11 @@ Batch stops the children; nothing happens when a child ends; each attempt has ne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.announced import MAX_NODES
 from mpiboot.model.hosts import Source, is_address
+from mpiboot.model.record import dataclass
 from mpiboot.model.settings import Settings
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 

@@ -9,11 +9,11 @@ Source: kubernetes-sigs/jobset, api/jobset/v1alpha2/jobset_types.go and its netw
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
 from mpiboot.model import podnames, zone
 from mpiboot.model.hosts import Source
+from mpiboot.model.record import dataclass
 from mpiboot.model.settings import Settings
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 

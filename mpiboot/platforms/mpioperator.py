@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from mpiboot.model.hosts import Host, Listed, Source
+from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
 from mpiboot.platforms import operatorenv, sshfiles
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.hosts import Host, Listed, Source, checked_name
+from mpiboot.model.record import dataclass
 from mpiboot.model.settings import Settings
 from mpiboot.platforms.protocol import Identity, Suggestion, Surroundings
 

@@ -6,9 +6,9 @@ They address one mpirun, each in its own variables; which of them are there tell
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from mpiboot.model.hosts import Listed, parse_hostfile
+from mpiboot.model.record import dataclass, replace
 from mpiboot.platforms.protocol import Suggestion, Surroundings
 
 HOSTFILE = "/etc/mpi/hostfile"

@@ -7,10 +7,10 @@ from this container's own name and user.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from mpiboot.model.hosts import Source
+from mpiboot.model.record import dataclass
 from mpiboot.model.settings import Settings
 
 

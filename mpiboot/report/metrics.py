@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from mpiboot.model.record import dataclass
 from mpiboot.model.spec import BOTH
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

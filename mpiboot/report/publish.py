@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from mpiboot.log import logger
+from mpiboot.model.record import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

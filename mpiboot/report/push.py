@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urlsplit
 
 from mpiboot.errors import ConfigError
 from mpiboot.model import redacted
+from mpiboot.model.record import dataclass, field
 
 _TRY_S = 2.4  # of two tries
 _TRIES = 2

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mpiboot import __version__
 from mpiboot.log import logger
 from mpiboot.model.outcome import Outcome, Phase
+from mpiboot.model.record import dataclass
 from mpiboot.model.standing import Condition, Task
 from mpiboot.model.termination import KUBERNETES_MESSAGE, termination_message
 from mpiboot.report.timeline import Timeline

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from dataclasses import dataclass
 
 from mpiboot.model.outcome import Stage
+from mpiboot.model.record import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

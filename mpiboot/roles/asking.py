@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mpiboot.errors import UsageError
 from mpiboot.link import control
 from mpiboot.link.control import Answer
 from mpiboot.model import options, values
+from mpiboot.model.record import dataclass
 from mpiboot.model.spec import Spec
 from mpiboot.plan.modes import Asked, Verb
 from mpiboot.roles.agent import SOCKET

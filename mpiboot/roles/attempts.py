@@ -6,11 +6,11 @@ import asyncio
 import random
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from mpiboot.link import client
 from mpiboot.link.client import Lease, Login
 from mpiboot.model.hosts import Host
+from mpiboot.model.record import dataclass
 from mpiboot.plan import identity
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.identity import Nearness, Own

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from mpiboot import platforms
@@ -17,6 +16,7 @@ from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import Host
 from mpiboot.model.options import DEFAULT, Resolved
 from mpiboot.model.places import File, Room
+from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.spec import LAUNCHER, WORKER
 from mpiboot.plan import passenv

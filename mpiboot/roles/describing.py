@@ -8,11 +8,11 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 
 from mpiboot.errors import MpibootError
 from mpiboot.model import facts as model_facts
 from mpiboot.model.facts import Facts
+from mpiboot.model.record import replace
 from mpiboot.plan import agreement
 from mpiboot.runtime import inspect
 from mpiboot.runtime.children import Children

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from mpiboot import log
 from mpiboot.errors import ConfigError, ExitCode, MpibootError, ProblemsError, UsageError
@@ -13,6 +12,7 @@ from mpiboot.model import checkup, options
 from mpiboot.model.checkup import Checkup, Reached, Trial
 from mpiboot.model.diagnosis import Diagnosis, Grade
 from mpiboot.model.options import Resolved
+from mpiboot.model.record import dataclass, replace
 from mpiboot.model.spec import LAUNCHER
 from mpiboot.plan.doctor import topics
 from mpiboot.report import diagnosis

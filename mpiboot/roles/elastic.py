@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mpiboot.errors import MpibootError
 from mpiboot.log import logger
+from mpiboot.model.record import dataclass
 from mpiboot.model.settings import Settings
 from mpiboot.plan import layout, owning
 from mpiboot.plan.gather import Seen

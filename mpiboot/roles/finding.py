@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from dataclasses import dataclass
 from typing import Protocol
 
 from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.model import announced, hosts
 from mpiboot.model.announced import Announced
 from mpiboot.model.hosts import Enumerated, Host, Listed, Scripted, Source
+from mpiboot.model.record import dataclass
 from mpiboot.plan import announcing
 from mpiboot.plan.gather import Reach
 from mpiboot.roles.agent import Agent

@@ -7,13 +7,13 @@ import json
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 from mpiboot.errors import CannotRunError, NotFoundError
 from mpiboot.log import logger
 from mpiboot.model.outcome import Outcome
+from mpiboot.model.record import replace
 from mpiboot.plan import hooks
 from mpiboot.plan.hooks import Choice, End, Entry, Kind, Said
 from mpiboot.roles.agent import Agent

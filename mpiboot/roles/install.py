@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mpiboot.errors import ConfigError, ExitCode, ProblemsError, UsageError
 from mpiboot.model import options
+from mpiboot.model.record import dataclass
 from mpiboot.model.shims import Kind, Program, Shim
 from mpiboot.plan import mending, shims
 from mpiboot.plan.mending import Lay, State, Take

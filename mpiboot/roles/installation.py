@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from mpiboot import mpi
 from mpiboot.errors import ConfigError, MpibootError
+from mpiboot.model.record import dataclass, field
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect
 from mpiboot.plan import agreement, ownrun, program, standins

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 
 from mpiboot.errors import MpibootError
 from mpiboot.link import messages, server
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.outcome import Outcome, Stage
+from mpiboot.model.record import replace
 from mpiboot.plan import departure, modes, retry, verdict
 from mpiboot.plan.evidence import Cause, Halt
 from mpiboot.plan.modes import Event, Mode, Purpose

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from mpiboot.link.client import Lease
 from mpiboot.model.outcome import Outcome, Phase, Stage, phase_of
+from mpiboot.model.record import dataclass, field, replace
 from mpiboot.model.spec import LAUNCHER, WORKER
 from mpiboot.model.standing import Task, aggregate
 from mpiboot.plan.attempts import Attempt

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass, field
 
 from mpiboot.model import zone
+from mpiboot.model.record import dataclass, field
 from mpiboot.plan import names
 from mpiboot.plan.names import Look
 from mpiboot.runtime import files, resolve

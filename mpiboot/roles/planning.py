@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mpiboot.log import logger
 from mpiboot.model.facts import Facts
+from mpiboot.model.record import dataclass, replace
 from mpiboot.model.settings import Settings
 from mpiboot.plan import launch, layout, owning, standins
 from mpiboot.plan.gather import Decision

@@ -6,10 +6,10 @@ import asyncio
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from mpiboot.model.announced import Announced
 from mpiboot.model.hosts import Enumerated, Host, Listed, Scripted, Source
+from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
 from mpiboot.plan import layout
 from mpiboot.plan.gather import Reach, Seen

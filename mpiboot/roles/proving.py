@@ -7,10 +7,10 @@ import contextlib
 import shutil
 import signal
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from mpiboot.errors import LaunchFailedError
+from mpiboot.model.record import replace
 from mpiboot.mpi import DIALECTS
 from mpiboot.roles import account
 from mpiboot.roles.agent import Agent

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 
 from mpiboot.errors import ConfigError
+from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
 from mpiboot.roles import account
 from mpiboot.roles.serving import default_port

@@ -6,7 +6,6 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,6 +13,7 @@ from mpiboot import log, platforms
 from mpiboot.errors import CannotRunError, NotFoundError, UsageError
 from mpiboot.model import options
 from mpiboot.model.options import PARCEL, Resolved
+from mpiboot.model.record import dataclass
 from mpiboot.model.spec import LAUNCHER, WORKER
 from mpiboot.plan import shimcalls, sshdcall
 from mpiboot.plan.shimcalls import Turn

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.model import checkup
 from mpiboot.model.checkup import Trial
+from mpiboot.model.record import dataclass
 from mpiboot.runtime.within import within
 
 T = TypeVar("T")

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import math
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from mpiboot.link.messages import Message
 from mpiboot.link.server import Callbacks, Lease, LinkServer
 from mpiboot.log import logger
 from mpiboot.model.outcome import Failure, Fault, Outcome, Stage
+from mpiboot.model.record import replace
 from mpiboot.plan import modes, release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import catalogue, metrics

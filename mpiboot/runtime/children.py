@@ -12,10 +12,10 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import IO
 
 from mpiboot.errors import CannotRunError, LaunchFailedError, NotFoundError
+from mpiboot.model.record import dataclass
 from mpiboot.runtime import cores
 
 Stream = int | IO[bytes] | None

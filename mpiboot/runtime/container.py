@@ -6,12 +6,12 @@ import os
 import signal
 import stat
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from mpiboot.model.accounts import Entry
 from mpiboot.model.checkup import First, Limits, Trial, User
 from mpiboot.model.places import File, Room
+from mpiboot.model.record import replace
 from mpiboot.runtime import account, files, memory, pids, rlimits
 from mpiboot.runtime.files import kernel_text
 

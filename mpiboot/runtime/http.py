@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from mpiboot.errors import ConfigError
+from mpiboot.model.record import dataclass
 from mpiboot.runtime.within import within
 
 _HEAD_LIMIT = 8192

@@ -12,12 +12,12 @@ import resource
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from mpiboot import __version__
 from mpiboot.model import shims
 from mpiboot.model.facts import Facts, Network
+from mpiboot.model.record import replace
 from mpiboot.runtime import pids, rlimits, siblings
 from mpiboot.runtime.files import head, kernel_text
 

@@ -9,11 +9,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mpiboot.errors import ConfigError
 from mpiboot.model import shims
+from mpiboot.model.record import dataclass
 from mpiboot.model.shims import File, Kind, Program, Shim
 from mpiboot.runtime import files
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError, MpibootError
+from mpiboot.model.record import asdict
 from mpiboot.runtime import cores, files
 from mpiboot.runtime.keys import HOW_TO_MAKE, KeyMaterial, Origin, look, why_not
 

@@ -15,11 +15,11 @@ import pwd
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError, MpibootError
+from mpiboot.model.record import asdict, dataclass, field
 
 if TYPE_CHECKING:  # the process that makes the keys needs neither, and asyncio is slow to import
     from mpiboot.model.settings import Settings

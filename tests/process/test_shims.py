@@ -7,12 +7,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mpiboot.local.cluster import Cluster
+from mpiboot.model.record import replace
 from tests.helpers.agents import Agents
 from tests.helpers.mpis import MPIS, OPENMPI4, WHEELS, Mpi
 from tests.helpers.ownjobs import PORT, STANDIN, Field

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mpiboot.model.record import replace
 from mpiboot.plan import knownhosts, passenv, sshconf
 from mpiboot.plan.layout import Place
 from mpiboot.plan.sshconf import ServerTerms

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 from mpiboot.errors import ConfigError, LaunchFailedError
 from mpiboot.model import accounts as lines
 from mpiboot.model.accounts import Entry, Seen
+from mpiboot.model.record import replace
 from mpiboot.plan import accounts
 
 PASSWD = "root:x:0:0:root:/root:/bin/bash\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from mpiboot import mpi
 from mpiboot.errors import ConfigError
 from mpiboot.model.facts import Facts, Network
 from mpiboot.model.hosts import Host
+from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
 from mpiboot.mpi import DIALECTS, openmpi5
 from mpiboot.mpi.protocol import Dialect, Export, Node, Request

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
@@ -29,6 +28,7 @@ from mpiboot.model.hosts import Host
 from mpiboot.model.memory import Memory
 from mpiboot.model.places import File, Room
 from mpiboot.model.privileges import Privileges
+from mpiboot.model.record import replace
 from mpiboot.plan.doctor import reaching, topics
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.report import diagnosis, schema

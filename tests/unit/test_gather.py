@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpiboot.errors import ConfigError, ExitCode
 from mpiboot.model.hosts import Host
+from mpiboot.model.record import replace
 from mpiboot.plan import gather
 from mpiboot.plan.gather import Reach, Seen, Terms, Verb
 

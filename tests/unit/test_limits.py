@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from mpiboot.errors import ConfigError, ExitCode
 from mpiboot.model.facts import Facts
 from mpiboot.model.outcome import Outcome
+from mpiboot.model.record import replace
 from mpiboot.mpi import DIALECTS, mpich, openmpi4
 from mpiboot.plan import agreement, limits, verdict
 from mpiboot.plan import evidence as seen

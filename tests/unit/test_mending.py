@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
+from mpiboot.model.record import replace
 from mpiboot.model.shims import Kind
 from mpiboot.plan import mending
 from mpiboot.plan.mending import Lay, State, Take

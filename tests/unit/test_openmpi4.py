@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from mpiboot import mpi
 from mpiboot.errors import ConfigError
+from mpiboot.model.record import replace
 from mpiboot.mpi import openmpi4
 from mpiboot.mpi.protocol import Export, Node, Request
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from mpiboot.errors import ExitCode, ProblemsError
 from mpiboot.model import options
 from mpiboot.model.options import ConfigFile, Resolved
+from mpiboot.model.record import fields
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.spec import LAUNCHER
 from mpiboot.model.values import convert
@@ -170,7 +170,7 @@ def test_every_field_has_a_unique_flag_variable_and_key() -> None:
         [flag for spec in listed for flag in (*spec.short, spec.flag)],
     ):
         assert len(names) == len(set(names))
-    assert {spec.name for spec in listed} == {field.name for field in dataclasses.fields(Settings)}
+    assert {spec.name for spec in listed} == {field.name for field in fields(Settings)}
 
 
 @given(st.dictionaries(st.sampled_from([spec.variable for spec in specs()]), st.text(max_size=30)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mpiboot.model.record import replace
 from mpiboot.plan import ownargs, ownjob, owntools, standins
 from mpiboot.plan.ownjob import Job
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpiboot.errors import ExitCode
+from mpiboot.model.record import replace
 from mpiboot.plan import release
 from mpiboot.plan.release import Exit, Over, Seen, Stay, Terms
 

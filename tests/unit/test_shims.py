@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mpiboot.model import options
 from mpiboot.model import shims as model
+from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
 from mpiboot.model.shims import Kind, Program, Shim
 from mpiboot.plan import shims, standins

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
 from mpiboot import platforms
 from mpiboot.errors import ConfigError, UsageError
 from mpiboot.model import options
+from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings, specs
 from mpiboot.plan import signs
 from mpiboot.platforms.protocol import Identity, Surroundings

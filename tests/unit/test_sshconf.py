@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mpiboot.model.record import replace
 from mpiboot.plan import sshconf
 from mpiboot.plan.layout import Place
 from mpiboot.plan.sshconf import ServerTerms

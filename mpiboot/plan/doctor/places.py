@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from mpiboot.model.checkup import Checkup
 from mpiboot.model.diagnosis import Finding
 from mpiboot.model.places import File
+from mpiboot.model.record import replace
 from mpiboot.plan import limits
 from mpiboot.plan.doctor import strength
 from mpiboot.plan.doctor.findings import MIB, doubtful, good, size, tried

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from mpiboot.errors import ExitCode
 from mpiboot.model.checkup import Checkup
 from mpiboot.model.diagnosis import Finding, Grade
+from mpiboot.model.record import replace
 from mpiboot.model.spec import LAUNCHER
 from mpiboot.mpi import DIALECTS
 from mpiboot.mpi.protocol import Needs

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from mpiboot.errors import ExitCode
 from mpiboot.model.checkup import Checkup
 from mpiboot.model.diagnosis import Diagnosis, Finding, Grade
+from mpiboot.model.record import dataclass
 from mpiboot.model.spec import BOTH, LAUNCHER, WORKER
 from mpiboot.plan.doctor import access, network, places, strength
 

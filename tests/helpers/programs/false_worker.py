@@ -12,7 +12,6 @@ What a thief is asked to run is written to /tmp/asked, and never run.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import shutil
@@ -30,6 +29,7 @@ from paramiko.common import AUTH_SUCCESSFUL, OPEN_SUCCEEDED
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.model.facts import Facts
+from mpiboot.model.record import replace
 from mpiboot.plan import agreement
 from mpiboot.runtime import inspect, keymaking
 from mpiboot.runtime.keys import Origin
@@ -82,7 +82,7 @@ class Server(paramiko.ServerInterface):
         """Give facts, answer what is asked with a yes, and forge the rest."""
         facts = believable()
         if self.flood:
-            facts = dataclasses.replace(facts, path="$(touch /tmp/canary):/tmp")
+            facts = replace(facts, path="$(touch /tmp/canary):/tmp")
         with contextlib.suppress(OSError, EOFError):
             channel.sendall(messages.facts_message(facts, ticket=1).encode())
             while self.flood:
@@ -102,7 +102,7 @@ def believable() -> Facts:
     env = dict(os.environ)
     mpirun = shutil.which("mpirun") or ""
     said = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=True).stdout
-    return dataclasses.replace(
+    return replace(
         inspect.facts(env),
         mpi=agreement.called(said),
         mpi_path=os.path.realpath(mpirun),
