@@ -11,6 +11,7 @@ from mpiboot.model import options, redacted
 from mpiboot.model.options import Resolved
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.spec import LAUNCHER, WORKER
+from mpiboot.runtime import plainloop
 
 
 def auto(argv: Sequence[str], env: Mapping[str, str]) -> int:
@@ -51,6 +52,7 @@ def as_role(
     role: str, resolved: Resolved, command: list[str] | None, env: Mapping[str, str]
 ) -> int:
     """Be the agent of this container, and leave with its code."""
+    plainloop.load()
     from mpiboot.roles import agent, surroundings  # noqa: PLC0415
 
     resolved = surroundings.fitted(resolved, env)
