@@ -177,9 +177,8 @@ class Service:
             await asyncio.sleep(attempt)
             if self.failed:
                 raise ConfigError(self.failed)
-            fault = await sshd.login(
-                agent.children, ssh, config, timeout_s=_LOGIN_S, port=port, env=agent.job_env
-            )
+            assert self.sshd is not None  # noqa: S101 - it was started before
+            fault = await self.sshd.login(ssh, config, timeout_s=_LOGIN_S, port=port)
             if not fault:
                 return
         raise LaunchFailedError(

@@ -13,12 +13,15 @@ from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.log import logger
 from mpiboot.runtime import inspect, processes
 from mpiboot.runtime.children import PIPE, Child, Children
+from mpiboot.runtime.within import came
 
 _VERSION = re.compile(r"OpenSSH_(\d+)\.(\d+)")
 _NO_USER = re.compile(r"Privilege separation user (\S+) does not exist")
 _CHECK_S = 20.0
 _BACKOFF_S = 0.2
 _LINE_LIMIT = 4096
+_LISTENING = re.compile(r"^Server listening on (?:0\.0\.0\.0|127\.0\.0\.1) port ")
+_SILENT_S = 0.5  # an sshd that has not said by then that it listens is asked by connecting
 _NAMES = ("sshd", "sshd-session")  # the latter from OpenSSH 9.8 on
 
 
@@ -83,7 +86,28 @@ class Sshd:
         self._child: Child | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._last_error = ""
+        self._listening = asyncio.Event()
         self.restarts = 0
+
+    async def login(self, ssh: str, config: Path, *, timeout_s: float, port: int) -> str:
+        """Log in as mpirun's ssh would, once it listens.
+
+        Args:
+            ssh: the client.
+            config: its configuration, where this sshd is the host `loopback`.
+            timeout_s: how long it may take to listen, and then to let us in.
+            port: where it listens.
+
+        Returns:
+            what is wrong; empty: nothing.
+        """
+        if not await came(self._listening, min(_SILENT_S, timeout_s)):
+            await _port_open(port, timeout_s)
+        argv = [ssh, "-F", str(config), "-n", "loopback", "true"]
+        done = await self._children.run(argv, timeout_s=timeout_s, env=self._env)
+        if done.code == 0:
+            return ""
+        return done.text[-500:] or f"ssh ended with {done.code}"
 
     async def check(self) -> None:
         """Let sshd judge its configuration.
@@ -102,6 +126,7 @@ class Sshd:
 
     def start(self) -> None:
         """Start it and watch it."""
+        self._listening.clear()
         child = self._children.spawn(self._argv, name="sshd", env=self._env, stderr=PIPE)
         self._child = child
         for work in (self._read(child), self._watch(child)):
@@ -144,6 +169,8 @@ class Sshd:
             if not line:
                 return
             text = line.decode(errors="replace").strip()
+            if _LISTENING.match(text):
+                self._listening.set()
             if text.startswith(("error:", "fatal:", "Bind to port")):
                 self._last_error = text.rstrip(".")
             self._on_line(text)
@@ -172,26 +199,11 @@ class Sshd:
             self._on_again()
 
 
-async def login(
-    children: Children,
-    ssh: str,
-    config: Path,
-    *,
-    timeout_s: float,
-    port: int,
-    env: Mapping[str, str],
-) -> str:
-    """Log in to this container's own sshd as mpirun's ssh would; return what is wrong, or nothing."""
-    await _port_open(port, timeout_s)
-    argv = [ssh, "-F", str(config), "-n", "loopback", "true"]
-    done = await children.run(argv, timeout_s=timeout_s, env=env)
-    if done.code == 0:
-        return ""
-    return done.text[-500:] or f"ssh ended with {done.code}"
-
-
 async def _port_open(port: int, timeout_s: float) -> None:
-    """Wait until the port accepts; a refused connection costs nothing and tells the moment."""
+    """Wait until the port accepts; a refused connection costs nothing and tells the moment.
+
+    An accepted one costs sshd a process, so this is for an sshd whose log does not tell.
+    """
     loop = asyncio.get_running_loop()
     end = loop.time() + timeout_s
     while loop.time() < end:

@@ -342,6 +342,16 @@ def test_idle_worker_is_small(agents: Agents) -> None:
     agents.assert_global()
 
 
+def test_the_proof_of_a_login_is_the_only_connection(agents: Agents) -> None:
+    """Sshd's own word tells when it listens: no connection is made and closed to find that out."""
+    worker = agents.mpiboot("w1", ["worker", "--sshd-log-level", "VERBOSE"])
+    worker.until_ready()
+    assert worker.log.count("sshd: Connection from 127.0.0.1 ") == 1
+    worker.pod.send(signal.SIGTERM)
+    assert worker.wait(5) == 143
+    agents.assert_global()
+
+
 def _imported(agent: Agent) -> set[str]:
     """Return the top-level packages that a process has imported."""
     names = re.findall(r"^import time: .*\| +([\w.]+)$", agent.log, re.MULTILINE)
