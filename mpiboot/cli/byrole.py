@@ -11,7 +11,7 @@ from mpiboot.model import options, redacted
 from mpiboot.model.options import Resolved
 from mpiboot.model.settings import Settings, specs
 from mpiboot.model.spec import LAUNCHER, WORKER
-from mpiboot.runtime import plainloop
+from mpiboot.runtime import headstart, plainloop
 
 
 def auto(argv: Sequence[str], env: Mapping[str, str]) -> int:
@@ -52,8 +52,7 @@ def as_role(
     role: str, resolved: Resolved, command: list[str] | None, env: Mapping[str, str]
 ) -> int:
     """Be the agent of this container, and leave with its code."""
-    plainloop.load()
-    from mpiboot.roles import agent, surroundings  # noqa: PLC0415
+    from mpiboot.roles import surroundings  # noqa: PLC0415
 
     resolved = surroundings.fitted(resolved, env)
     settings = resolved.settings
@@ -61,6 +60,11 @@ def as_role(
     seen = redacted.remark(resolved.origins)
     if seen:
         log.logger.warning("%s", seen)
+    if role == WORKER and not settings.ssh_user and not settings.rsh_agent:
+        headstart.begin()  # as the user that we stay, and only where sshd will run
+    plainloop.load()
+    from mpiboot.roles import agent  # noqa: PLC0415
+
     if role == WORKER:
         from mpiboot.roles import serveduser, worker  # noqa: PLC0415
 

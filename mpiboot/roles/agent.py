@@ -23,7 +23,7 @@ from mpiboot.report import metrics, status
 from mpiboot.report.timeline import Timeline
 from mpiboot.roles import reporting
 from mpiboot.roles.reporting import STATUS, Reporting
-from mpiboot.runtime import cores, files, processes, rlimits
+from mpiboot.runtime import cores, files, headstart, processes, rlimits
 from mpiboot.runtime.children import Child, Children
 from mpiboot.runtime.http import HttpServer, Reply
 from mpiboot.runtime.ladder import Ladder
@@ -64,6 +64,8 @@ class Agent:
         self.env = env
         self.job_env = job_environment(env)
         self.children = Children(cores.withhold())
+        for argv, popen in headstart.taken():
+            self.children.adopt(argv, popen)
         self.timeline = Timeline()
         self.directory = Path()
         self.stop_signal: int | None = None

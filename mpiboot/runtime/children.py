@@ -92,6 +92,7 @@ class Children:
     def __init__(self, core_choice: str = "") -> None:
         self._core_choice = core_choice
         self._table: dict[int, Child] = {}
+        self._begun: dict[tuple[str, ...], Child] = {}
         self.orphans_reaped = 0
 
     def spawn(
@@ -142,6 +143,16 @@ class Children:
         self._table[child.pid] = child
         return child
 
+    def adopt(self, argv: Sequence[str], popen: subprocess.Popen[bytes]) -> None:
+        """Take over a helper that waits for its stdin; the next `run` of these words asks it.
+
+        Args:
+            argv: what it was started with.
+            popen: it, with pipes for all three streams, in a session of its own.
+        """
+        child = Child(argv[0], popen)
+        self._table[child.pid] = self._begun[tuple(argv)] = child
+
     def reap(self) -> None:
         """Collect everything that has died; call on SIGCHLD."""
         while True:
@@ -173,7 +184,9 @@ class Children:
 
         A helper that outlives `timeout_s` is killed and reported with code 137.
         """
-        child = self.spawn(argv, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        child = self._begun.pop(tuple(argv), None) if env is None else None
+        if child is None or not child.running:
+            child = self.spawn(argv, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE)
         loop = asyncio.get_running_loop()
         talk = loop.run_in_executor(None, _exchange, child.popen, stdin)
         timer = loop.call_later(timeout_s, child.signal_group, signal.SIGKILL)

@@ -6,6 +6,7 @@ library in memory.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Mapping
@@ -170,10 +171,25 @@ def _public(key: PrivateKeyTypes) -> str:
     return public.public_bytes(s.Encoding.OpenSSH, s.PublicFormat.OpenSSH).decode()
 
 
+def _load_libraries() -> None:
+    """Load what making keys takes, while nobody waits for it."""
+    with contextlib.suppress(ImportError):  # whoever needs it will say so
+        from cryptography.hazmat.primitives import (  # noqa: PLC0415 - heavy
+            hashes,  # noqa: F401
+            serialization,  # noqa: F401
+        )
+        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: F401, PLC0415 - heavy
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: F401, PLC0415 - heavy
+
+
 def main() -> None:
     """Prepare as told on stdin, or examine without a directory, and answer on stdout, as JSON."""
     cores.withhold()
-    request = json.loads(sys.stdin.buffer.read())
+    _load_libraries()
+    asked = sys.stdin.buffer.read()
+    if not asked:  # begun ahead, and not needed
+        return
+    request = json.loads(asked)
     origin, directory = Origin(**request["origin"]), request["directory"]
     try:
         made = prepare(origin, Path(directory)) if directory else examine(origin)

@@ -13,7 +13,6 @@ import json
 import os
 import pwd
 import stat
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,9 +103,10 @@ async def examine_in_child(origin: Origin, children: Children) -> KeyMaterial:
 
 
 async def _in_child(origin: Origin, directory: str, children: Children) -> KeyMaterial:
+    from mpiboot.runtime import headstart  # noqa: PLC0415 - not for the process that makes the keys
+
     request = json.dumps({"origin": asdict(origin), "directory": directory}).encode()
-    argv = [sys.executable, "-I", "-m", "mpiboot.runtime.keymaking"]
-    done = await children.run(argv, timeout_s=30, stdin=request)
+    done = await children.run(headstart.KEYMAKING, timeout_s=30, stdin=request)
     try:
         answer = json.loads(done.stdout)
     except ValueError:
