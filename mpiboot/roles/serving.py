@@ -99,6 +99,20 @@ class Service:
         user = account.settle(agent.job_env, agent.directory, serving=True)
         origin = keys.find(settings, agent.env)
         openssh.make_privsep_directory()
+        # A container of several CPUs has one to spare now, and none while sshd starts and logs in.
+        looking = asyncio.ensure_future(self._look_around())
+        try:
+            await self._begin(path, user, origin, looking)
+        finally:
+            looking.cancel()
+            # Who failed first is told, and nobody else.
+            await asyncio.gather(looking, return_exceptions=True)
+
+    async def _begin(
+        self, path: str, user: str, origin: keys.Origin, looking: asyncio.Future[None]
+    ) -> None:
+        """Start sshd with the keys, as soon as there are any; end when a login works and we have looked."""
+        agent, settings = self._agent, self._settings
         material, version = await asyncio.gather(
             keys.prepare_in_child(origin, agent.directory, agent.children),
             sshd.version(path, agent.children, agent.job_env),
@@ -117,7 +131,7 @@ class Service:
         )
         await self.sshd.check()
         self.sshd.start()
-        await asyncio.gather(self._prove_login(user, material), self._look_around())
+        await asyncio.gather(self._prove_login(user, material), looking)
         self._proven = True
         self._prove = lambda: self._prove_login(user, material)
 
