@@ -53,7 +53,7 @@ def main() -> NoReturn:
         report.started(program.pid, output.err if output is not None else -1)
         watch = Watch(program, output, options.family)
         status = watch.run()
-        watch.check()
+        watch.check(said.text() if status else "")
     except CannotRunError as fault:
         report.failed(fault)
         said.close()

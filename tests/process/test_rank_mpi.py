@@ -229,7 +229,9 @@ def test_other_mpi(rig: Rig, mpi: Mpi) -> None:
     done = rig.run(mpi, *fault(others[0], "wait", 0), mpi="mpich" if mpi.hydra else "openmpi")
     assert done.code == 78, done.text
     assert b"the program uses another MPI than" in done.text
-    assert str(others[0].library.resolve()).encode() in done.text
+    # MPICH 5.0.2 may see PMIx in its environment and be gone before anybody has looked.
+    found = (str(others[0].library.resolve()).encode(), b"unsupported PMI version PMIx)")
+    assert any(one in done.text for one in found)
 
 
 WRITER = """

@@ -16,6 +16,8 @@ _FAMILIES = {
     b"openmpi": (b"libmpi.so.40", b"libmpi.so.20"),
     b"mpich": (b"libmpi.so.12", b"libmpich.so", b"libmpi_abi.so"),
 }
+# Some of them see at once who has started them, and end before anybody can look.
+_COMPLAINTS = {"openmpi": ("Runtime environment uses unsupported PMI version PMIx",)}
 
 
 class Libraries:
@@ -56,12 +58,18 @@ class Libraries:
             self._looks.clear()
             self.foreign = next(iter(found.values())).decode(errors="replace")
 
-    def check(self) -> None:
-        """Raise CannotRunError if a library of another MPI was found."""
-        if self.foreign:
+    def check(self, said: str) -> None:
+        """Raise CannotRunError if a library of another MPI was found, or has said so itself.
+
+        Args:
+            said: the last words of a program that failed; empty: it did not, or they are not known.
+        """
+        family = self._family.decode()
+        found = self.foreign or next((one for one in _COMPLAINTS.get(family, ()) if one in said), "")
+        if found:
             text = (
-                f"the program uses another MPI than the {self._family.decode()} that started it"
-                f" ({self.foreign}), so each rank would be alone; use one MPI for both"
+                f"the program uses another MPI than the {family} that started it"
+                f" ({found}), so each rank would be alone; use one MPI for both"
             )
             raise CannotRunError(_BAD_CONFIGURATION, "other mpi", text)
 

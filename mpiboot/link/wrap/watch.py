@@ -51,10 +51,14 @@ class Watch:
             self._output.finish()
         return status
 
-    def check(self) -> None:
-        """Raise CannotRunError if the end was our doing: the program has another MPI."""
+    def check(self, said: str) -> None:
+        """Raise CannotRunError if the program has another MPI: the end was our doing, or its own.
+
+        Args:
+            said: its last words, if it failed.
+        """
         if self._libraries is not None:
-            self._libraries.check()
+            self._libraries.check(said)
 
     def _fds(self) -> list[int]:
         streams = self._output.streams if self._output is not None else []
