@@ -8,7 +8,8 @@ a request for a session three bytes follow, with one descriptor each.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+
+from mpiboot.model.record import dataclass
 
 HELLO, NEW_SESSION, ALIVE_CHECK = 0x00000001, 0x10000002, 0x10000004
 DESCRIPTORS = 3  # stdin, stdout, stderr

@@ -85,7 +85,9 @@ class Sessions:
             connection, _ = listening.accept()
         except BlockingIOError:  # it has gone away again
             return
-        except OSError:  # no descriptor is left: it waits, and so do we, or we would be asked for ever
+        except (
+            OSError
+        ):  # no descriptor is left: it waits, and so do we, or we would be asked for ever
             self._loop.remove_reader(listening)
             self._loop.call_later(_SHORT_S, self._hear_again, listening, lease)
             return

@@ -119,7 +119,7 @@ def test_a_recorded_job_says_nothing_when_it_is_replayed(agents: Agents, tmp_pat
     tape = tmp_path / "tape"
     tape.mkdir()
     between = agents.start("between", (*spy, "record", "w1", str(tape)))
-    options = ("--workers-leave", "never")
+    options = ("--workers-leave", "never", "--no-lease-sessions")
     launcher = agents.launcher("true", hosts="between:1", options=options)
     assert launcher.wait() == 0
     recorded = list(tape.iterdir())
