@@ -15,9 +15,7 @@ HELLO, NEW_SESSION, ALIVE_CHECK = 0x00000001, 0x10000002, 0x10000004
 DESCRIPTORS = 3  # stdin, stdout, stderr
 _FAILURE, _EXIT, _ALIVE, _OPENED = 0x80000003, 0x80000004, 0x80000005, 0x80000006
 _VERSION = 4
-_LONGEST = (
-    1 << 20
-)  # of a message: a command line has 128 KiB at most, and its environment is not ours
+_LONGEST = 1 << 20  # bytes of a message: a command line has 128 KiB at most
 _NUMBER = struct.Struct(">I")
 
 

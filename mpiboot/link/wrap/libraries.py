@@ -65,7 +65,9 @@ class Libraries:
             said: the last words of a program that failed; empty: it did not, or they are not known.
         """
         family = self._family.decode()
-        found = self.foreign or next((one for one in _COMPLAINTS.get(family, ()) if one in said), "")
+        found = self.foreign or next(
+            (one for one in _COMPLAINTS.get(family, ()) if one in said), ""
+        )
         if found:
             text = (
                 f"the program uses another MPI than the {family} that started it"
