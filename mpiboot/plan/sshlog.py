@@ -33,6 +33,8 @@ _TOLD = 10
 _ALIKE = 256  # kinds of lines that are counted one by one; all others together
 _VARYING = re.compile(r"(?<=#)\d+|(?<=\]:)\d+|(?<=port )\d+|\d+ connections|\d\d:\d\d:\d\d")
 
+_LOOPBACK = re.compile(r"(?<![\d.])127\.0\.0\.1 port \d")
+
 _KINDS = (
     (Line.ACCEPTED, re.compile(r"Accepted \S+ for ")),
     (Line.BARRED, re.compile(r"^User \S{1,64} from \S{1,64} not allowed because not listed")),
@@ -53,6 +55,11 @@ _KINDS = (
         re.compile(r"^(?:error|fatal)\b|Address already in use|drop connection|throttling"),
     ),
 )
+
+
+def by_loopback(line: str) -> bool:
+    """Tell whether a line is of a connection from this very container, as a worker's proof makes it."""
+    return bool(_LOOPBACK.search(line))
 
 
 def classify(line: str) -> Line:

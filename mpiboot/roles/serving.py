@@ -227,13 +227,15 @@ class Service:
     def _said(self, line: str) -> None:
         """Pass a line of sshd's log on, and take note of logins."""
         what, level = sshlog.classify(line), self._log_level
-        own = not self._proven and what is Line.ACCEPTED
+        own = not self._proven and sshlog.by_loopback(
+            line
+        )  # a launcher may be sooner than our proof
         muted = level not in ("VERBOSE", "DEBUG") and self._repeats.muted(what, line)
-        if sshlog.shown(what, level) and not own and not muted:
+        if sshlog.shown(what, level) and not (own and what is Line.ACCEPTED) and not muted:
             logger.log(sshlog.severity(what, level), "sshd: %s", line)
         if what in (Line.REJECTED, Line.BARRED):
             self.rejected += 1
-        elif what in (Line.ACCEPTED, Line.CLOSED, Line.SESSION) and self._proven:
+        elif what in (Line.ACCEPTED, Line.CLOSED, Line.SESSION) and not own:
             self._on_login(what)
 
     def _went_down(self, why: str) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -196,6 +197,21 @@ def test_a_lost_lease_loses_its_sessions(agents: Agents) -> None:
 
 def assert_asleep(worker: Agent) -> None:
     assert sum(one.comm == "sleep" for one in worker.pod.processes()) == 2
+
+
+def test_a_launcher_that_is_sooner_than_the_workers_own_proof(
+    agents: Agents, tmp_path: Path
+) -> None:
+    """Its sessions count as well: the job has run where the worker says so, ready or not."""
+    slow = tmp_path / "bin"
+    slow.mkdir()
+    (slow / "ssh").write_text('#!/bin/sh\nsleep 2\nexec /usr/bin/ssh "$@"\n')
+    (slow / "ssh").chmod(0o755)
+    worker = agents.worker("w1", env={"PATH": f"{slow}:/usr/sbin:/usr/bin:/sbin:/bin"})
+    launcher = agents.launcher("true", hosts="w1:1")
+    assert launcher.wait() == 0, launcher.log
+    assert logins(worker) == 1
+    assert "ready on port" not in worker.log
 
 
 def test_plain_sshds_are_shared_too(

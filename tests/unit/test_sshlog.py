@@ -63,3 +63,19 @@ def test_ever_new_names_are_counted_together() -> None:
     told = sum(not repeats.muted(Line.REJECTED, f"Invalid user a{n}x") for n in range(20_000))
     assert told < 256 + 30
     assert len(repeats._counts) <= 257
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Accepted publickey for root from 127.0.0.1 port 56276 ssh2: ED25519 SHA256:x", True),
+        ("Starting session: command for root from 127.0.0.1 port 56276 id 0", True),
+        ("Disconnected from user root 127.0.0.1 port 56276", True),
+        ("Starting session: command for root from 10.77.0.3 port 50022 id 1", False),
+        ("Accepted publickey for root from 10.127.0.0.1 port 1 ssh2", False),
+        ("Server listening on 0.0.0.0 port 22.", False),
+    ],
+)
+def test_lines_of_a_workers_own_proof(line: str, expected: bool) -> None:
+    """They name the loopback address; a launcher's never do."""
+    assert sshlog.by_loopback(line) is expected
