@@ -154,15 +154,12 @@ def ssh_config(
             a session is refused, ssh makes its own.
     """
     masters = masters or {}
-    lines = []
-    for place in places:
-        if place.address:
-            lines += [f"Host {place.node}", f"  HostName {place.address}", f"  Port {place.port}"]
-            lines.append(f"  HostKeyAlias {place.node}")
-            if place.user:
-                lines.append(f"  User {place.user}")
-            if place.name in masters:
-                lines.append(f"  ControlPath {_quoted(masters[place.name].replace('%', '%%'))}")
+    lines = [
+        line
+        for place in places
+        if place.address
+        for line in _pinned(place, masters.get(place.name, ""))
+    ]
     lines += [
         "Host *",
         f"  User {user}",
@@ -195,6 +192,17 @@ def ssh_config(
         "  LogLevel ERROR",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _pinned(place: Place, master: str) -> list[str]:
+    """Render what ssh is told of one place; the first value that it finds counts."""
+    lines = [f"Host {place.node}", f"  HostName {place.address}", f"  Port {place.port}"]
+    lines.append(f"  HostKeyAlias {place.node}")
+    if place.user:
+        lines.append(f"  User {place.user}")
+    if master:
+        lines.append(f"  ControlPath {_quoted(master.replace('%', '%%'))}")
+    return lines
 
 
 def known_hosts(keys: Sequence[str], places: Sequence[Place] = (), given: str = "") -> str:

@@ -227,9 +227,8 @@ class Service:
     def _said(self, line: str) -> None:
         """Pass a line of sshd's log on, and take note of logins."""
         what, level = sshlog.classify(line), self._log_level
-        own = not self._proven and sshlog.by_loopback(
-            line
-        )  # a launcher may be sooner than our proof
+        # A launcher may be sooner than our own proof, which comes over loopback.
+        own = not self._proven and sshlog.by_loopback(line)
         muted = level not in ("VERBOSE", "DEBUG") and self._repeats.muted(what, line)
         if sshlog.shown(what, level) and not (own and what is Line.ACCEPTED) and not muted:
             logger.log(sshlog.severity(what, level), "sshd: %s", line)
