@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mpiboot.link import messages, silence
+from mpiboot.link import messages, silence, sshlibrary
 from mpiboot.link.messages import Message
 from mpiboot.link.prompt import FLOODS, Prompt
 from mpiboot.model.facts import Facts
@@ -238,15 +238,10 @@ class Lease:
 
 
 def load() -> None:
-    """Import paramiko, which takes a tenth of a second: begin before the first login needs it.
-
-    A third of that is its optional dependency `invoke`, which serves only `Match exec` of ssh_config
-    files: it is hidden.
-    """
-    sys.modules.setdefault("invoke", None)  # type: ignore[arg-type]
+    """Import the SSH library: begin before the first login needs it, in a thread."""
     # Many logins at once compute in as many threads; the loop gets its turn five times as often.
     sys.setswitchinterval(0.001)
-    import paramiko  # noqa: F401, PLC0415 - heavy; in a thread it does not stop the loop
+    sshlibrary.load()
 
 
 def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) -> Login:
