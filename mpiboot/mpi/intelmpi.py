@@ -15,6 +15,7 @@ DAEMONS = ("hydra_pmi_proxy", "hydra_bstrap_proxy")
 LOSES_STDIN = False
 SPOILS_STDOUT = False
 DIES_OF_SIGPIPE = True
+CLOSES_EACH = False
 SITE_FILES = ()
 # One file for all ranks of a host, of more than 1 GiB, and allocated as it is used: large messages to
 # all others used 4.2 MiB a rank.

@@ -15,6 +15,7 @@ DAEMONS = ("hydra_pmi_proxy",)
 LOSES_STDIN = True
 SPOILS_STDOUT = False
 DIES_OF_SIGPIPE = False
+CLOSES_EACH = False
 SITE_FILES = ()
 # UCX's pools, allocated at MPI_Init, also by a rank that is alone: 4.13 MiB; the job fails without.
 NEEDS = Needs(rank_shm_bytes=(4 << 20) + (1 << 18), alone_too=True, rank_threads=2)

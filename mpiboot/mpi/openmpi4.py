@@ -21,6 +21,7 @@ DAEMONS = ("orted",)
 LOSES_STDIN = False
 SPOILS_STDOUT = False
 DIES_OF_SIGPIPE = False
+CLOSES_EACH = True
 SITE_FILES = openmpi.SITE_FILES
 # Segments of `btl vader`, allocated as they are used: large messages to all others used 1 MiB of 4.
 NEEDS = Needs(rank_shm_bytes=4 << 20, alone_too=False, rank_threads=3)

@@ -21,6 +21,7 @@ DAEMONS = ("prted",)
 LOSES_STDIN = True
 SPOILS_STDOUT = True
 DIES_OF_SIGPIPE = False
+CLOSES_EACH = False
 SITE_FILES = openmpi.SITE_FILES
 # Segments of `btl sm`: where more than 16 MiB are not free it makes none, and without TCP the job fails.
 NEEDS = Needs(rank_shm_bytes=16 << 20, alone_too=False, rank_threads=2)

@@ -184,6 +184,10 @@ class Dialect(Protocol):
         """Whether it dies, with 141, of a daemon that has gone, instead of telling what happened."""
 
     @property
+    def CLOSES_EACH(self) -> bool:  # noqa: N802 - a module constant
+        """Whether it closes every number up to its limit of open files for each worker it starts."""
+
+    @property
     def NEEDS(self) -> Needs:  # noqa: N802 - a module constant
         """What its ranks need of a container's limits."""
 

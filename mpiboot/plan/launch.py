@@ -71,7 +71,7 @@ def prepare(
         words=called.words,
         variables=(*given, *called.variables),
         environ={**request.environ, **{one.name: one.value for one in called.variables}},
-        notes=scene.notes(*taken.notes, *told, *warned, unwrapped),
+        notes=scene.notes(*taken.notes, *told, *warned, unwrapped, scene.few_files),
         told=tuple(filter(None, (*told, wrapping.unheard(settings)))),
         warned=warned,
         shm_bytes=limits.shm_sizes(layout, facts),
@@ -79,6 +79,7 @@ def prepare(
         wrapper=wrapper,
         pipe_stdout=dialect.SPOILS_STDOUT,
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
+        open_files=scene.open_files,
         port_check=scene.port_check(request, command),
     )
 
@@ -129,6 +130,22 @@ class _Scene:
             deny=self.settings.rank_env_deny,
             listed=self.dialect.FAMILY == "mpich",
         )
+
+    @property
+    def open_files(self) -> int | None:
+        """How many files mpirun may open where that many numbers cost it time."""
+        if not self.dialect.CLOSES_EACH:
+            return None
+        places = self.layout.places
+        here = any(not place.address for place in places)
+        return limits.files_of_mpirun(self.ground.facts.nofile, len(places), ranks_here=here)
+
+    @property
+    def few_files(self) -> str:
+        """Say why mpirun may open fewer files than others here; empty: it may not."""
+        if self.open_files is None:
+            return ""
+        return f"mpirun may open {self.open_files} files: it closes each number for each worker"
 
     def differing(self) -> list[str]:
         """Compare the MPIs of the hosts; what differs and does no harm is returned."""

@@ -40,6 +40,7 @@ class LaunchPlan:
         own: whether the job's command starts mpirun itself.
         pipe_stdout: whether mpirun gets a stdout of its own.
         ignore_sigpipe: whether mpirun dies where it should not, unless it ignores this signal.
+        open_files: soft limit of open files for mpirun; None: it has ours.
         port_check: what comes of workers that do not reach each other.
     """
 
@@ -57,6 +58,7 @@ class LaunchPlan:
     own: bool = False
     pipe_stdout: bool = False
     ignore_sigpipe: bool = False
+    open_files: int | None = None
     port_check: str = neighbours.WARN
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Variable, Words
-from mpiboot.plan import access, discovery, ownjob, standins, wrapping
+from mpiboot.plan import access, discovery, limits, ownjob, standins, wrapping
 from mpiboot.plan.ground import Ground
 from mpiboot.plan.launchplan import LaunchPlan, PlannedFile
 from mpiboot.plan.layout import Layout
@@ -60,7 +60,15 @@ def plan(
         kept=(),
         own=True,
         ignore_sigpipe=False,
+        open_files=_open_files(dialect, ground, layout),
     )
+
+
+def _open_files(dialect: Dialect, ground: Ground, layout: Layout) -> int | None:
+    """Choose a limit of open files under which the command can do anything else, too."""
+    if not dialect.CLOSES_EACH:
+        return None
+    return limits.files_of_mpirun(ground.facts.nofile, len(layout.places), ranks_here=True)
 
 
 def _variables(changes: Changes, place: str, path: str) -> tuple[Variable, ...]:

@@ -13,6 +13,7 @@ from mpiboot.plan.launchplan import LaunchPlan
 from mpiboot.report.kept import Written
 from mpiboot.report.output import Output
 from mpiboot.roles.agent import Agent
+from mpiboot.runtime import rlimits
 from mpiboot.runtime.children import DEVNULL, PIPE, Child
 from mpiboot.runtime.streams import Copier
 
@@ -72,6 +73,8 @@ class Mpirun:
             stderr=PIPE,
             ignore_sigpipe=plan.ignore_sigpipe,
         )
+        if plan.open_files is not None:
+            rlimits.soften(rlimits.NOFILE, plan.open_files, child.pid)
         for pipe, target in ((child.popen.stderr, 2), (child.popen.stdout, 1)):
             if pipe is not None:
                 copier = Copier(pipe, target, self._log, output if target == 2 else None)

@@ -16,10 +16,16 @@ def pair(which: int) -> tuple[int, int]:
     return resource.getrlimit(which)  # RLIM_INFINITY is -1
 
 
-def soften(which: int, soft: int) -> None:
-    """Set the soft limit; the hard one stays. What the kernel refuses stays as it was."""
+def soften(which: int, soft: int, pid: int = 0) -> None:
+    """Set the soft limit; the hard one stays. What the kernel refuses stays as it was.
+
+    Args:
+        which: of what.
+        soft: the limit.
+        pid: of a child that has just been started; 0: our own.
+    """
     with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(which, (soft, resource.getrlimit(which)[1]))
+        resource.prlimit(pid, which, (soft, resource.prlimit(pid, which)[1]))
 
 
 def locked() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import time
 from datetime import datetime
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.agents import PROGRAMS, PYTHON, Agent, Agents
+from tests.helpers.agents import MPIBOOT, PROGRAMS, PYTHON, Agent, Agents
 from tests.helpers.eventually import eventually
 
 # Open MPI waits two seconds over each rank that failed; most tests are not about that.
@@ -139,6 +140,24 @@ def test_life_05_workers_leave_with_failure(agents: Agents) -> None:
     agents.assert_global()
     assert time.monotonic() - begun < 15
     assert agents.codes() == {"w1": 0, "w2": 0, "launcher": 7}
+
+
+def test_res_08_mpirun_opens_few_files_and_ranks_many(agents: Agents, tmp_path: Path) -> None:
+    """A limit that mpirun walks through for each worker is its own alone, and no rank's."""
+    real, seen = shutil.which("mpirun"), tmp_path / "limit"
+    wrapper = tmp_path / "mpirun"
+    look = f"sleep 0.5; ulimit -Sn >{seen}; ulimit -Hn >>{seen}"
+    wrapper.write_text(f'#!/bin/sh\n[ "$1" = --version ] || {{ {look}; }}\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    here = ("prlimit", "--nofile=5000:6000", *MPIBOOT)
+    agents.workers(2, agent=here)
+    launcher = agents.launcher(
+        "sh", "-c", "ulimit -Sn; ulimit -Hn", agent=here, options=("--mpirun", str(wrapper))
+    )
+    assert launcher.wait() == 0, launcher.log
+    agents.assert_global()
+    assert seen.read_text().split() == ["1024", "6000"]
+    assert launcher.out.split() == [b"5000", b"6000"] * 2
 
 
 @pytest.mark.parametrize("code", [0, 7])

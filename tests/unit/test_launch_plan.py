@@ -97,6 +97,14 @@ def test_addresses_are_no_dotted_names() -> None:
     assert "orte_keep_fqdn_hostnames" not in plan().argv
 
 
+def test_res_08_open_files_cost_this_mpirun_time() -> None:
+    """Its own limit is what it needs, and the plan says why; one that is low is left alone."""
+    wide, low = plan(facts=Facts(nofile=1 << 20)), plan(facts=Facts(nofile=1024))
+    assert (wide.open_files, low.open_files) == (1024, None)
+    why = "mpirun may open 1024 files: it closes each number for each worker"
+    assert (why in wide.notes, why in low.notes) == (True, False)
+
+
 def test_a_hostname_that_this_mpi_cannot_bear() -> None:
     """78 before mpirun's own riddle, with the hostname and the remedy."""
     with pytest.raises(ConfigError, match=r"'my_l'.*--hostname"):

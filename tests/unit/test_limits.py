@@ -54,6 +54,21 @@ def test_res_08_no_soft_limit_is_beyond_the_hard_one(soft: int, hard: int) -> No
         assert limits.softened(wanted, hard) is None
 
 
+@pytest.mark.parametrize(
+    ("soft", "workers", "ranks_here", "wanted"),
+    [
+        (1 << 20, 2, False, 1024), (-1, 1000, False, 8064), (1024, 2, False, None),
+        (8064, 1000, False, None), (1024, 1000, False, None),
+        (1 << 20, 2, True, 65536), (-1, 2, True, 65536), (65536, 2, True, None),
+    ],
+)  # fmt: skip
+def test_res_08_an_mpirun_that_closes_each_number_has_few(
+    soft: int, workers: int, ranks_here: bool, wanted: int | None
+) -> None:
+    """It is never raised, holds what mpirun opens, and stays wide where ranks inherit it."""
+    assert limits.files_of_mpirun(soft, workers, ranks_here=ranks_here) == wanted
+
+
 def told(
     *facts: Facts | None, own: Facts = OWN, layout: Layout = LAYOUT, dialect: Any = openmpi4
 ) -> Sequence[str]:
