@@ -13,8 +13,10 @@ from mpiboot.plan.ground import Ground
 from mpiboot.plan.launchplan import PlannedFile
 from mpiboot.plan.layout import Layout
 
-# Above it the launcher's one interpreter would take longer than as many ssh, each a process.
-MOST_SHARED = 256
+# A session takes 2 ms of the launcher's one interpreter and 5 ms of an ssh; a connection of its own
+# takes 11 ms of an ssh (`python -m bench sessions`). So as many ssh on more CPUs than these are
+# quicker; up to that many workers it is half a second at most, and one login for each of them less.
+MOST_SHARED, FEW_CPUS = 256, 6
 # Where a user gives words for ssh: by parameter or by variable.
 _SSH_PARAMS = (*openmpi.SSH_ARGS, *openmpi.AGENT)
 _SSH_VARIABLES = (
@@ -29,20 +31,21 @@ _MOOT = (
 )  # fmt: skip
 
 
-def unshared(settings: Settings, environ: Mapping[str, str], count: int) -> str:
+def unshared(settings: Settings, environ: Mapping[str, str], count: int, cpus: float) -> str:
     """Say why mpirun's ssh shall make connections of its own; empty: it may share the leases.
 
     Args:
         settings: what the user chose.
         environ: the job's environment.
         count: leases.
+        cpus: of the launcher's container.
     """
     if not settings.lease_sessions:
         return "--no-lease-sessions"
     if settings.rsh_agent:
         return "another program takes the place of ssh"
-    if count > MOST_SHARED:
-        return f"more than {MOST_SHARED} workers"
+    if count > MOST_SHARED and cpus > FEW_CPUS:
+        return f"more than {MOST_SHARED} workers, and {cpus:g} CPUs"
     for text in _ssh_words(settings, environ):
         if not _moot(text):
             return f"ssh is told {text}"

@@ -151,7 +151,7 @@ class Attempt:
         if not await agent.unless_stopped(installed):
             return agent.stopped_while("launching")
         planning = Planning(agent, installed.result(), material, self._view.command)
-        masters = {} if self._purpose.rehearsal else self._shared(decision)
+        masters = {} if self._purpose.rehearsal else self._shared(decision, own)
         planned = await planning.plan(decision, own, self._own_address(own), masters)
         self._view.layout, self._view.plan = planned.arranged, planned.plan
         if self._purpose.rehearsal:
@@ -194,11 +194,12 @@ class Attempt:
         done = await agent.unless_stopped(_first_fault(waiting, installed))
         return waiting.result() if done else None
 
-    def _shared(self, decision: Decision) -> Mapping[str, str]:
+    def _shared(self, decision: Decision, own: Own) -> Mapping[str, str]:
         """Share the leases of those who take part; host → socket."""
         leases = self._gathering.leases if self._gathering else {}
         names = [one.host.name for one in decision.chosen]
-        return self._sharing.begin({name: leases[name] for name in names if name in leases})
+        held = {name: leases[name] for name in names if name in leases}
+        return self._sharing.begin(held, own.facts.cpus)
 
     def _not_ready(self, decision: Decision) -> NotReadyError:
         seen = list(self._gathering.seen.values()) if self._gathering else []

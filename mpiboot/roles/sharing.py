@@ -27,18 +27,19 @@ class Sharing:
         self._sessions: Sessions | None = None
         self._threads: ThreadPoolExecutor | None = None
 
-    def begin(self, leases: Mapping[str, Lease]) -> Mapping[str, str]:
+    def begin(self, leases: Mapping[str, Lease], cpus: float) -> Mapping[str, str]:
         """Share leases where that is wanted and possible.
 
         Args:
             leases: of those who take part, by host.
+            cpus: of this container.
 
         Returns:
             host → path of the socket for its `ControlPath`.
         """
         self.close()
         settings = self._agent.settings
-        why_not = access.unshared(settings, self._agent.job_env, len(leases))
+        why_not = access.unshared(settings, self._agent.job_env, len(leases), cpus)
         needed = holding.with_sessions(len(leases))
         if not why_not and rlimits.room_for(needed) < needed:
             why_not = f"that takes {needed} open files"
