@@ -16,6 +16,8 @@ def expand(word: str) -> list[str]:
     Raises:
         ValueError: a range runs backwards, or they make too many names.
     """
+    if "[" not in word:
+        return [word]
     if word.count("[") > _MOST_RANGES:
         raise ValueError(f"more than {_MOST_RANGES} brackets")
     found = _RANGE.fullmatch(word)

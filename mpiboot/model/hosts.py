@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable
 
@@ -18,6 +17,12 @@ MAX_HOSTS = 100_000
 # an option by ssh, so it is not.
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?", re.ASCII)
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
+# What nearly every line of a long hostfile is; all others are taken apart word by word.
+_ORDINARY = re.compile(rf"({_NAME.pattern}) slots=([0-9]{{1,5}})", re.ASCII)
+_OPTIONS = {
+    "slots": "slots", "max_slots": "max_slots", "port": "port", "user": "user", "username": "user",
+}  # fmt: skip
+_OCTETS = frozenset(map(str, range(256)))  # as ipaddress reads them: no leading zeros
 _LONGEST_WORD = 1024  # of a hostfile or a list; a range would repeat it many times
 
 
@@ -82,7 +87,12 @@ Source = Listed | Enumerated | Scripted | Announced
 
 
 def is_address(text: str) -> bool:
-    """Tell whether a text is a literal IPv4 or IPv6 address."""
+    """Tell whether a text is a literal IPv4 or IPv6 address; it is asked for each of many hosts."""
+    if ":" not in text:
+        octets = text.split(".")
+        return len(octets) == 4 and _OCTETS.issuperset(octets)
+    import ipaddress  # noqa: PLC0415 - a millisecond, for one of few
+
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -123,8 +133,11 @@ def parse_hostfile(text: str, name: str) -> Listed:
     hosts: list[Host] = []
     problems: list[str] = []
     for number, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1):
-        told = line.split("#", 1)[0]
-        words = "=".join(part.strip() for part in told.split("=")).split()
+        ordinary = _ORDINARY.fullmatch(line)
+        if ordinary is not None and len(hosts) <= MAX_HOSTS:
+            hosts.append(Host(name=ordinary[1], slots=int(ordinary[2])))
+            continue
+        words = _words(line.split("#", 1)[0])
         if not words:
             continue
         try:
@@ -134,6 +147,16 @@ def parse_hostfile(text: str, name: str) -> Listed:
             if len(hosts) > MAX_HOSTS:
                 break
     return _listed(hosts, problems, f"hostfile {name}")
+
+
+def _words(line: str) -> list[str]:
+    """Split a line; an equals sign takes the words at its sides together.
+
+    White space that is no plain blank cannot be printed.
+    """
+    if "= " in line or " =" in line or not line.isprintable():
+        line = "=".join(part.strip() for part in line.split("="))
+    return line.split()
 
 
 def parse_source(text: str, count: int) -> Source:
@@ -164,7 +187,7 @@ def _add(hosts: list[Host], words: list[str]) -> None:
         raise ValueError(f"a word of {len(words[0])} characters, {_LONGEST_WORD} is the most")
     if len(hosts) > MAX_HOSTS:
         raise ValueError(f"more than {MAX_HOSTS} hosts")
-    hosts += [_parse_words([word, *words[1:]]) for word in hostranges.expand(words[0])]
+    hosts += [_host(word, words[1:]) for word in hostranges.expand(words[0])]
 
 
 def _listed(hosts: list[Host], problems: list[str], what: str) -> Listed:
@@ -196,17 +219,26 @@ def _merge(hosts: Iterable[Host]) -> list[Host]:
     return list(table.values())
 
 
-def _parse_words(words: list[str]) -> Host:
-    name, slots = _split_slots(words[0])
-    user = None
+def _host(word: str, options: list[str]) -> Host:
+    name, slots = _split_slots(word)
+    user: str | None = None
     if "@" in name:
         user, name = name.split("@", 1)
-    host = Host(name=checked_name(name), slots=slots, user=user)
-    for word in words[1:]:
-        host = _apply(host, word)
-    if host.user is not None and not _USER.fullmatch(host.user):
-        raise ValueError(f"{host.user!r} is not a user name")
-    return host
+    checked_name(name)
+    port: int | None = None
+    for option in options:
+        key, number, text = _option(option)
+        if key == "slots":
+            if slots is not None:
+                raise ValueError("slots are given twice")
+            slots = number
+        elif key == "port":
+            port = number
+        elif key == "user":
+            user = text
+    if user is not None and not _USER.fullmatch(user):
+        raise ValueError(f"{user!r} is not a user name")
+    return Host(name=name, slots=slots, port=port, user=user)
 
 
 def _split_slots(word: str) -> tuple[str, int | None]:
@@ -223,21 +255,19 @@ def _split_slots(word: str) -> tuple[str, int | None]:
     return name, _slots(count) if colon else None
 
 
-def _apply(host: Host, word: str) -> Host:
+def _option(word: str) -> tuple[str, int, str]:
+    """Split `slots=2` and the like.
+
+    Returns:
+        what is meant, its number, and its text.
+    """
     key, equals, value = word.partition("=")
-    match key.lower().replace("-", "_"):
-        case "slots" if equals:
-            if host.slots is not None:
-                raise ValueError("slots are given twice")
-            return replace(host, slots=_slots(value))
-        case "max_slots" if equals:
-            _slots(value)
-            return host
-        case "port" if equals:
-            return replace(host, port=_number(value, "port", 1, 65535))
-        case "user" | "username" if equals:
-            return replace(host, user=value)
-    raise ValueError(f"{word[:40]!r} is not understood (expected slots=, port= or user=)")
+    meant = _OPTIONS.get(key.lower().replace("-", "_"))
+    if not equals or meant is None:
+        raise ValueError(f"{word[:40]!r} is not understood (expected slots=, port= or user=)")
+    if meant == "user":
+        return meant, 0, value
+    return meant, _number(value, "port", 1, 65535) if meant == "port" else _slots(value), ""
 
 
 def _slots(text: str) -> int:
@@ -257,6 +287,6 @@ def checked_name(name: str) -> str:
     Raises:
         ValueError: it is neither.
     """
-    if is_address(name) or _NAME.fullmatch(name):
+    if _NAME.fullmatch(name) or is_address(name):
         return name
     raise ValueError(f"{name[:60]!r} is not a host name or address")

@@ -29,12 +29,17 @@ class Reach(str, enum.Enum):
     @property
     def ready(self) -> bool:
         """Tell whether mpirun can start a daemon there."""
-        return self in (Reach.READY, Reach.PLAIN, Reach.BY_AGENT)
+        return self in _READY
 
     @property
     def permanent(self) -> bool:
         """Tell whether waiting will not heal it."""
         return self in (Reach.KEY_REFUSED, Reach.WRONG_HOST_KEY, Reach.LOGIN_BROKEN)
+
+    __hash__ = str.__hash__  # equal to its text, so hashed like it; an enum's own takes longer
+
+
+_READY = frozenset((Reach.READY, Reach.PLAIN, Reach.BY_AGENT))  # it is asked for all hosts at once
 
 
 @dataclass(frozen=True, kw_only=True)

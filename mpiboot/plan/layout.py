@@ -147,12 +147,12 @@ def settle(
         return _label(own_hostname if one.here else one.host.name)
 
     all_of_them = among or chosen
-    labels = Counter(label(one) for one in all_of_them)
-    addresses = Counter(one.address for one in all_of_them)
     many = calls == "address" or (calls == "auto" and len(all_of_them) > _MANY)
+    labels = Counter(label(one) for one in all_of_them) if calls == "auto" and not many else {}
+    addresses = Counter(one.address for one in all_of_them)
 
     def by_address(one: Seen) -> bool:
-        cut = calls == "auto" and labels[label(one)] > 1
+        cut = bool(labels) and labels[label(one)] > 1
         # Pods on one node's network share its address, and differ by their ports.
         return (many or cut) and addresses[one.address] == 1
 

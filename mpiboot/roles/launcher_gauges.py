@@ -25,12 +25,13 @@ def _workers(view: LauncherView) -> Iterator[Family]:
     gathered = view.gathering
     expected = gathered.expected if gathered else None
     seen = list(gathered.seen.values()) if gathered else []
-    waits = {one.host.name: one.ready_after_s for one in seen if one.ready_after_s is not None}
+    waited = [one for one in seen if one.ready_after_s is not None]
     yield catalogue.WORKERS_EXPECTED.one(expected or 0)
     yield catalogue.WORKERS_READY.one(sum(one.reach.ready for one in seen))
-    yield catalogue.WORKERS.by(aggregate(view.tasks(), expected))
-    yield from _each(catalogue.WORKER_WAIT, waits)
-    yield catalogue.LONGEST_WAIT.one(max(waits.values(), default=0))
+    yield catalogue.WORKERS.by(aggregate(view.phases(), expected))
+    if len(waited) <= _HOSTS:
+        yield catalogue.WORKER_WAIT.by({one.host.name: one.ready_after_s or 0.0 for one in waited})
+    yield catalogue.LONGEST_WAIT.one(max((one.ready_after_s or 0.0 for one in waited), default=0))
     yield catalogue.PROBE_FAILURES.by(gathered.failures if gathered else {})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mpiboot.link.client import Lease
@@ -140,7 +141,6 @@ class LauncherView:
     def details(self) -> dict[str, object]:
         """Return the launcher's part of the status file."""
         slots = self._slots()
-        tasks = self.tasks()
         expected = self.gathering.expected if self.gathering else None
         return {
             "command": list(self.command),
@@ -157,7 +157,7 @@ class LauncherView:
                 }
                 for one in self._seen()
             ],
-            "aggregate": aggregate(tasks, expected),
+            "aggregate": aggregate(self.phases(), expected),
             "attempts": [one.to_json() for one in self.attempts],
             "launch_retries": self.attempts_of(Kind.LAUNCH_RETRY),
             "restarts": self.attempts_of(Kind.RESTART),
@@ -185,6 +185,31 @@ class LauncherView:
         failed = self._failed()
         return [own, *(self._task(one, slots.get(one.host.name), failed) for one in self._seen())]
 
+    def phases(self) -> Mapping[Phase, int]:
+        """Count the workers in each phase, by groups: there may be many, and it is asked often."""
+        failed = self._failed()
+        apart = failed.keys() | self.counts.silent.keys()
+        slots = self._slots() if self._has_run else {}
+        counts: Counter[Phase] = Counter()
+        alike = self._seen()
+        if apart:
+            counts.update(
+                self._standing(one, one.host.name in slots, failed)[0]
+                for one in alike
+                if one.host.name in apart
+            )
+            alike = [one for one in alike if one.host.name not in apart]
+        ready = [one for one in alike if one.reach.ready]
+        counts[Phase.PENDING] += len(alike) - len(ready)
+        over = sum(one.host.name in slots for one in ready) if slots else 0
+        counts[Phase.SUCCEEDED] += over
+        counts[Phase.RUNNING] += len(ready) - over
+        return counts
+
+    @property
+    def _has_run(self) -> bool:
+        return self.outcome is not None and self.outcome.ran
+
     def _failed(self) -> dict[str, str]:
         """Map each worker that has failed to the reason, the first one that is known."""
         failures = self.outcome.failures if self.outcome is not None and self.outcome.code else ()
@@ -193,9 +218,7 @@ class LauncherView:
 
     def _task(self, seen: Seen, slots: int | None, failed: Mapping[str, str]) -> Task:
         name = seen.host.name
-        phase, reason = self._phase(seen, takes_part=slots is not None)
-        if name in failed:
-            phase, reason = Phase.FAILED, failed[name]
+        phase, reason = self._standing(seen, slots is not None, failed)
         losses = self.gathering.losses if self.gathering else {}
         return Task(
             name=name,
@@ -207,16 +230,18 @@ class LauncherView:
             slots=slots,
         )
 
-    def _phase(self, seen: Seen, *, takes_part: bool) -> tuple[Phase, str]:
-        """Tell how a worker stands as a part of this job that has not failed, and why."""
+    def _standing(
+        self, seen: Seen, takes_part: bool, failed: Mapping[str, str]
+    ) -> tuple[Phase, str]:
+        """Tell how a worker stands as a part of this job, and why."""
         name = seen.host.name
+        if name in failed:
+            return Phase.FAILED, failed[name]
         if name in self.counts.silent:
             return Phase.UNKNOWN, self.counts.silent[name]
         if not seen.reach.ready:
             return Phase.PENDING, f"{seen.reach.value} {seen.detail}".strip()
-        if self.outcome is not None and self.outcome.ran and takes_part:
-            return Phase.SUCCEEDED, ""
-        return Phase.RUNNING, ""
+        return (Phase.SUCCEEDED if self._has_run and takes_part else Phase.RUNNING), ""
 
     def _seen(self) -> list[Seen]:
         return list(self.gathering.seen.values()) if self.gathering else []

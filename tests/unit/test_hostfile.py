@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,3 +177,34 @@ def test_slots_are_a_short_number(slots: str) -> None:
     """Zeros in front do not hide a number that is too large."""
     with pytest.raises(ConfigError, match="slots must be a number from 0 to 100000"):
         parse_hostfile(f"a slots={slots}", "hosts")
+
+
+NAMELY = st.text(alphabet="aZ09._-:[]@ ", min_size=1, max_size=12)
+
+
+@given(name=NAMELY, slots=st.text(alphabet="0159-", max_size=7))
+def test_an_ordinary_line_is_read_like_any_other(name: str, slots: str) -> None:
+    """A comment takes a line the long way, and changes nothing."""
+
+    def read(line: str) -> object:
+        try:
+            return parse_hostfile(line, "h").hosts
+        except ConfigError as fault:
+            return str(fault).replace(" #", "")
+
+    line = f"{name} slots={slots}"
+    assert read(line) == read(f"{line} #")
+
+
+@given(
+    st.ip_addresses().map(str)
+    | st.text(alphabet="0123456789.:af%x\u0663 ", max_size=16)
+    | st.lists(st.integers(0, 300), min_size=3, max_size=5).map(lambda o: ".".join(map(str, o)))
+)
+def test_addresses_are_what_the_library_reads(text: str) -> None:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        assert not model_hosts.is_address(text)
+    else:
+        assert model_hosts.is_address(text)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any, cast
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from mpiboot.model.hosts import Host
 from mpiboot.model.outcome import Failure, Fault, Outcome, Phase, Stage
+from mpiboot.model.record import replace
 from mpiboot.mpi import openmpi4
 from mpiboot.plan import evidence, verdict
 from mpiboot.plan.gather import Reach, Seen
@@ -82,6 +87,36 @@ def test_the_end_of_a_job() -> None:
     assert list(phases(view).values()) == [Phase.SUCCEEDED, Phase.FAILED]
     view.outcome = Outcome(code=242, fault=Fault.INFRASTRUCTURE, message="m")
     assert list(phases(view).values()) == [Phase.RUNNING, Phase.RUNNING]
+
+
+STATES = st.tuples(
+    st.sampled_from([Reach.READY, Reach.PLAIN, Reach.REFUSED, Reach.KEY_REFUSED]),
+    st.sampled_from([None, Kind.GONE, Kind.FROZEN]),
+    st.booleans(),
+)
+
+
+@given(st.lists(STATES, max_size=8), st.sampled_from([None, True, False]))
+def test_phases_are_counted_as_the_tasks_have_them(
+    states: list[tuple[Reach, Kind | None, bool]], ran: bool | None
+) -> None:
+    """By groups, so that a scrape of thousands costs little; nobody is left out, or counted twice."""
+    view = view_of(len(states))
+    assert view.gathering is not None
+    assert view.layout is not None
+    part = []
+    for (name, seen), (reach, loss, takes_part) in zip(
+        view.gathering.seen.items(), states, strict=True
+    ):
+        view.gathering.seen[name] = replace(seen, reach=reach)
+        if loss is not None:
+            lose(view, name, loss)
+        part += [one for one in view.layout.places if one.name == name and takes_part]
+    view.layout = Layout(places=tuple(part), np=len(part))
+    if ran is not None:
+        view.outcome = Outcome(code=0, fault=Fault.NONE, message="m", ran=ran)
+    counted = {phase: count for phase, count in view.phases().items() if count}
+    assert counted == Counter(phases(view).values())
 
 
 def test_a_new_attempt_forgets_who_was_lost() -> None:
