@@ -186,7 +186,8 @@ def _facts() -> Facts:
     known: Mapping[str, object] = {
         "cpus": 4, "memory_bytes": 16 << 30, "shm_bytes": 1 << 30, "nofile": 1 << 20,
         "memlock_bytes": -1, "path": "/usr/local/bin:/usr/bin:/bin", "cma": True, "rdma": False,
-        "python": sys.executable,
+        "python": sys.executable, "mpi": "Open MPI 4.1.4", "mpi_path": "/usr/bin/mpirun",
+        "daemon": "/usr/bin/orted",
     }  # fmt: skip
     return from_json(known)
 

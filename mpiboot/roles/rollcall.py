@@ -12,6 +12,7 @@ from mpiboot.model.settings import Settings
 from mpiboot.plan.evidence import Lost, Testimony
 from mpiboot.plan.ranks import Ranks
 from mpiboot.roles.launcher_view import Counts
+from mpiboot.roles.spreading import spread
 from mpiboot.runtime.within import came
 
 _ANSWER_S = 2.0
@@ -55,7 +56,7 @@ class RollCall:
             success: whether all else says that the job has succeeded.
         """
         asked = {name: one for name, one in leases.items() if not one.plain}
-        for lease in asked.values():
+        async for lease in spread(list(asked.values())):
             lease.send(Message(kind=messages.WITNESS))
         loop = asyncio.get_running_loop()
         begun = loop.time()
