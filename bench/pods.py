@@ -66,12 +66,13 @@ class Bench:
         *words: str,
         hosts_lines: tuple[str, ...] = (),
         env: Mapping[str, str] | None = None,
+        below: tuple[str, ...] = (),
     ) -> Pod:
-        """Start an agent, its log in a file of its own."""
+        """Start an agent, its log in a file of its own; `below` becomes it, and is PID 1 before."""
         with self._log_of(name).open("wb") as log:
             spec = PodSpec(
                 name=name,
-                argv=(*AGENT, *words),
+                argv=(*below, *AGENT, *words),
                 env={
                     "MPIBOOT_SECRET_FILE": str(self.secret),
                     "MPIBOOT_LOG_FORMAT": "json",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import functools
 import logging
 import socket
 import sys
@@ -315,7 +316,7 @@ def _converse(
         transport.close()
         detail = f"it shows {shown.get_name()} {shown.fingerprint}"
         return Login(reach=Reach.WRONG_HOST_KEY, detail=detail)
-    transport.auth_publickey(user, paramiko.PKey.from_path(terms.identity))
+    transport.auth_publickey(user, _key(terms.identity))
     channel = transport.open_session(timeout=terms.timeout_s)
     channel.settimeout(terms.timeout_s)
     try:
@@ -323,6 +324,14 @@ def _converse(
     except paramiko.SSHException:
         return _plain(transport, terms)
     return _greet(transport, channel, terms)
+
+
+@functools.cache
+def _key(path: str) -> paramiko.PKey:
+    """Read the job's own key, which does not change: once for thousands of logins."""
+    import paramiko  # noqa: PLC0415 - loaded already
+
+    return paramiko.PKey.from_path(path)
 
 
 def _key_types(believed: set[str], offered: object) -> tuple[str, ...]:

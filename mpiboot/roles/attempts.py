@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import socket
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from mpiboot.link import client
 from mpiboot.link.client import Lease, Login
@@ -14,6 +16,7 @@ from mpiboot.model.record import dataclass
 from mpiboot.plan import identity
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.identity import Nearness, Own
+from mpiboot.plan.pacing import Width
 from mpiboot.roles.naming import Naming
 from mpiboot.runtime.resolve import NoNameError
 from mpiboot.runtime.within import within
@@ -24,10 +27,15 @@ _LOGIN_PAUSE_S = (1.0, 10.0)
 # A lost SYN is repeated by the kernel only after 1 s; trying anew is quicker for a pod that starts.
 _FIRST_CONNECT_S = 0.3
 _NEXT_CONNECT_S, _LONG_EVERY = 0.6, 10
-# Logins compute in threads that the loop shares one interpreter with: more of them at once only
-# while the loop is on time, or workers would miss our heartbeats.
-_AT_ONCE = 4
-_LOOK_S, _LATE_S = 0.02, 0.005
+# Logins compute in threads that the loop shares one interpreter with: many of them at once only while
+# the loop is on time, or workers would miss our heartbeats.
+_LEAST_AT_ONCE, _MOST_AT_ONCE = 4, 48
+_LOOK_S = 0.02
+# A worker's sshd closes a connection over which nobody logs in within 20 s, so no more are made than
+# half a CPU logs in over in a part of that.
+_CONNECTIONS = 512
+# Who is there answers sooner; who is not keeps nobody from trying others.
+_ANSWER_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,31 +175,91 @@ class Logins:
         self._terms = terms
         self._on_late = on_late
         self._running: set[asyncio.Future[Login]] = set()
-        self._door = asyncio.Lock()
+        self._doors = asyncio.Semaphore(_CONNECTIONS)
+        self._width = Width(_LEAST_AT_ONCE, _MOST_AT_ONCE)
+        self._begun = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._looking: asyncio.Task[None] | None = None
 
-    async def turn(self) -> None:
-        """Wait until one more login does not keep the loop from its work."""
-        if len(self._running) < _AT_ONCE:
-            return
-        loop = asyncio.get_running_loop()
-        async with self._door:
-            while len(self._running) >= _AT_ONCE:
-                begun = loop.time()
-                await asyncio.sleep(_LOOK_S)
-                if loop.time() - begun < _LOOK_S + _LATE_S:
-                    return
+    @contextlib.asynccontextmanager
+    async def door(self) -> AsyncIterator[Callable[[], None]]:
+        """Wait until one more connection has a chance to log in before the other end loses patience.
+
+        Gives what has to be called once it is connected; while it is not, it stands in nobody's way
+        for long.
+        """
+        await self._doors.acquire()
+        left = False
+
+        def leave() -> None:
+            nonlocal left
+            if not left:
+                left = True
+                self._doors.release()
+
+        slow = asyncio.get_running_loop().call_later(_ANSWER_S, leave)
+        try:
+            yield slow.cancel
+        finally:
+            slow.cancel()
+            leave()
 
     async def login(self, host: Host, sock: socket.socket, port: int, user: str) -> Login:
-        """Log in over a connected socket."""
+        """Log in over a connected socket, once the others leave room for it."""
+        try:
+            await self._turn()
+        except BaseException:
+            sock.close()
+            raise
         loop = asyncio.get_running_loop()
         work = loop.run_in_executor(None, client.login, sock, host.name, port, user, self._terms)
         self._running.add(work)
-        work.add_done_callback(self._running.discard)
+        work.add_done_callback(self._ended)
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
             work.add_done_callback(lambda done: self._late(host, done))
             raise
+
+    async def _turn(self) -> None:
+        """Wait until one more login does not keep the loop from its work; it counts from then on."""
+        if self._begun < self._width.now:
+            self._begun += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look())
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it was given, and nobody takes it
+                self._give_back()
+            raise
+
+    async def _look(self) -> None:
+        """Measure how late the loop is for as long as somebody waits, and let in as many as that allows."""
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            begun = loop.time()
+            await asyncio.sleep(_LOOK_S)
+            self._width.looked(loop.time() - begun - _LOOK_S)
+            self._let_in()
+
+    def _let_in(self) -> None:
+        while self._waiting and self._begun < self._width.now:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._begun += 1
+                turn.set_result(None)
+
+    def _give_back(self) -> None:
+        self._begun -= 1
+        self._let_in()
+
+    def _ended(self, work: asyncio.Future[Login]) -> None:
+        self._running.discard(work)
+        self._give_back()
 
     async def settle(self, timeout_s: float) -> None:
         """Wait for what is still under way, so that the late ones are known."""
@@ -252,10 +320,11 @@ class Attempts:
                 near = Nearness.HERE  # our own record is late or missing, and not needed
         if near is Nearness.HERE or identity.by_address(addresses, own):
             return Attempted(seen=Seen(host=host, reach=Reach.READY, here=True, facts=own.facts))
-        await self._logins.turn()
         port = host.port or approach.port
-        sock, address = await connect(addresses, port, pauses.connect_s)
-        login = await self._logins.login(host, sock, port, host.user or approach.user)
+        async with self._logins.door() as connected:
+            sock, address = await connect(addresses, port, pauses.connect_s)
+            connected()
+            login = await self._logins.login(host, sock, port, host.user or approach.user)
         if login.lease is None:
             seen = Seen(host=host, reach=login.reach, detail=login.detail)
             return Attempted(seen=seen, pause_s=pauses.login())

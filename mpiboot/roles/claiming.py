@@ -13,6 +13,7 @@ from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.plan.fencing import Claim
 from mpiboot.plan.loss import How
+from mpiboot.roles.spreading import spread
 
 
 class Claimant:
@@ -37,7 +38,9 @@ class Claimant:
         claim = Claim(
             generation=self.generation, launcher_id=self.launcher_id, name=os.uname().nodename
         )
-        answers = {_ask(name, lease, claim): name for name, lease in asked.items()}
+        answers = {
+            _ask(name, lease, claim): name async for name, lease in spread(list(asked.items()))
+        }
         if not answers:
             return
         done, silent = await asyncio.wait(answers, timeout=timeout_s)

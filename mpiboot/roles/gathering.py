@@ -51,6 +51,9 @@ class Gathering:
         self._begun = self._loop.time()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
+        self._complete = asyncio.Event()
+        self._ready = 0
+        self._warned = False
         self._count: int | None = None
         self._answer = ""
         self._fault: BaseException | None = None
@@ -118,6 +121,7 @@ class Gathering:
         next_line = self._begun + _LINE_EVERY_S
         while True:
             self._changed.clear()
+            self._complete.clear()
             if self._fault is not None:
                 raise self._fault
             seen = list(self.seen.values())
@@ -133,13 +137,12 @@ class Gathering:
             if decision.verb is not Verb.WAIT:
                 return decision
             text = gather.progress(seen, terms, self.waited_s)
-            ready = sum(one.reach.ready for one in seen)
-            self._bar.draw(ready, self._count, text)
+            self._bar.draw(self._ready, self._count, text)
             if self._loop.time() >= next_line and not self._bar.shown:
                 logger.info("%s", text)
                 next_line += _LINE_EVERY_S
             if len(seen) > _MANY:  # each look costs time for each host: take in some news together
-                await asyncio.sleep(len(seen) * _LOOK_S)
+                await came(self._complete, len(seen) * _LOOK_S)
             await self._pause(min(next_line, self._begun + gather.look_again_s(seen, terms)))
 
     async def _pause(self, until: float) -> None:
@@ -161,11 +164,23 @@ class Gathering:
             self._changed.set()
 
     def _add(self, host: Host) -> None:
-        self.seen[host.name] = Seen(host=host)
+        self._put(Seen(host=host))
         self._tasks[host.name] = self._begun_task(self._reach(host))
 
+    def _put(self, one: Seen) -> None:
+        """Keep the last thing seen of a host, and count: each try of thousands asks how many wait."""
+        before = self.seen.get(one.host.name)
+        self.seen[one.host.name] = one
+        self._ready += one.reach.ready - (before is not None and before.reach.ready)
+        if self._count is not None and self._ready >= max(self._count, self._approach.quorum):
+            self._complete.set()
+
+    def _pending(self) -> int:
+        return len(self.seen) - self._ready
+
     def _drop(self, name: str) -> None:
-        self.seen.pop(name, None)
+        before = self.seen.pop(name, None)
+        self._ready -= before is not None and before.reach.ready
         self._tasks.pop(name).cancel()
         lease = self.leases.pop(name, None)
         if lease is not None:
@@ -204,9 +219,7 @@ class Gathering:
 
     async def _reach(self, host: Host) -> None:
         """Bring one host from "not tried" to "ready", for as long as the wait lasts."""
-        pauses = Pauses(
-            lambda: sum(not one.reach.ready for one in self.seen.values()), lambda: self.waited_s
-        )
+        pauses = Pauses(self._pending, lambda: self.waited_s)
         while host.name in self.seen and not self.seen[host.name].reach.ready:
             tried = await self._attempts.once(host, pauses)
             self._take(host, tried)
@@ -226,7 +239,7 @@ class Gathering:
                 tried.lease.close()
             return
         leased = tried.seen.leased if tried.lease is None else self._hold(host, tried.lease)
-        self.seen[host.name] = replace(tried.seen, ready_after_s=self.waited_s, leased=leased)
+        self._put(replace(tried.seen, ready_after_s=self.waited_s, leased=leased))
         logger.debug("%s: %s after %.2f s", host.name, tried.seen.reach.value, self.waited_s)
         self._changed.set()
         self.on_change(host.name)
@@ -235,7 +248,8 @@ class Gathering:
         """Keep a lease where there may be one more; else its worker is told that it is let go."""
         limit = self._approach.lease_limit
         if len(self.leases) >= limit and host.name not in self.leases:
-            if not any(not one.leased for one in self.seen.values()):
+            if not self._warned:
+                self._warned = True
                 logger.warning("workers beyond %d hold no lease (--lease-limit)", limit)
             lease.send(messages.let_go_message())
             lease.close()
@@ -284,7 +298,7 @@ class Gathering:
         if before is None:
             return
         strikes = before.strikes + 1 if before.reach is reach else 1
-        self.seen[host.name] = Seen(host=host, reach=reach, detail=detail, strikes=strikes)
+        self._put(Seen(host=host, reach=reach, detail=detail, strikes=strikes))
         self._failed(reach.name.lower())
         if before.reach is not reach:
             logger.debug("%s: %s %s", host.name, reach.value, detail)

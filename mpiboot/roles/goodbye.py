@@ -10,6 +10,7 @@ from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.plan.gather import Seen
 from mpiboot.plan.release import Over
+from mpiboot.roles.spreading import spread
 
 _ANSWER_S = 2.0
 # Those of whom there is no lease: so many logins at once, and so much time for them.
@@ -26,7 +27,8 @@ async def say(over: Over, leases: Collection[Lease]) -> None:
 
 async def tell(over: Over, leases: Collection[Lease]) -> None:
     """Send the end of the attempt, and wait a moment for the answers; the leases stay open."""
-    answers = [_one(over, lease) for lease in leases if not lease.plain]
+    asked = [lease for lease in leases if not lease.plain]
+    answers = [_one(over, lease) async for lease in spread(asked)]
     if answers:
         _, silent = await asyncio.wait(answers, timeout=_ANSWER_S)
         for answer in silent:

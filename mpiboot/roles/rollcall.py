@@ -12,6 +12,7 @@ from mpiboot.model.settings import Settings
 from mpiboot.plan.evidence import Lost, Testimony
 from mpiboot.plan.ranks import Ranks
 from mpiboot.roles.launcher_view import Counts
+from mpiboot.roles.spreading import spread
 from mpiboot.runtime.within import came
 
 _ANSWER_S = 2.0
@@ -55,17 +56,21 @@ class RollCall:
             success: whether all else says that the job has succeeded.
         """
         asked = {name: one for name, one in leases.items() if not one.plain}
-        for lease in asked.values():
+        async for lease in spread(list(asked.values())):
             lease.send(Message(kind=messages.WITNESS))
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        while silent := {*asked} - {*self.testimony} - {*lost}:
+        silent = {*asked}
+        while silent := self._still_silent(silent, lost):
             patience_s = self._patience_s(silent, ranks) if success else _ANSWER_S
             left = begun + patience_s - loop.time()
             if left <= 0:
                 return
             self._news.clear()
             await came(self._news, left)
+
+    def _still_silent(self, silent: set[str], lost: Mapping[str, Lost]) -> set[str]:
+        return {name for name in silent if name not in self.testimony and name not in lost}
 
     def _patience_s(self, silent: set[str], ranks: Ranks) -> float:
         """Return how long to wait for these workers: a success that hangs on them, until they are lost."""
