@@ -19,7 +19,7 @@ from mpiboot.model.record import replace
 from mpiboot.plan import modes, release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import catalogue, metrics
-from mpiboot.roles import beside, calling, clearing, hooks, ranksignals, rshagent, stalling, witness
+from mpiboot.roles import beside, called, clearing, hooks, ranksignals, stalling, witness
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.clearing import Clearing
 from mpiboot.roles.fence import Fence
@@ -250,7 +250,7 @@ class Worker:
         elif message.kind == messages.WITNESS:
             self._loop.call_later(_REPORTS_S, self._testify, lease)
         elif message.kind == messages.CALL:
-            self._call(calling.answer(lease, message))
+            self._call(called.answer(lease, message))
         else:
             self._told_about_ranks(lease, message)
 
@@ -361,5 +361,7 @@ def _announcer(agent: Agent, service: Service) -> Announcer | None:
 async def work(agent: Agent) -> Outcome:
     """Run the worker role."""
     if agent.settings.rsh_agent:
+        from mpiboot.roles import rshagent  # noqa: PLC0415 - few workers are without sshd
+
         return await rshagent.idle(agent)
     return await Worker(agent).run()
