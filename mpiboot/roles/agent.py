@@ -193,11 +193,11 @@ class Agent:
             self._owned = None
 
     def _signalled(self, number: int) -> None:
-        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
         if number not in _STOPPING:
             if self.target is not None:
                 self.target.signal(number)
             return
+        name = signal.Signals(number).name
         if self._outcome is not None:
             logger.debug("%s: already ending", name)
         elif self.stop_signal is None and not self.overdue:
