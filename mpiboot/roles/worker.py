@@ -19,7 +19,7 @@ from mpiboot.model.record import replace
 from mpiboot.plan import modes, release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import catalogue, metrics
-from mpiboot.roles import beside, called, clearing, hooks, ranksignals, stalling, witness
+from mpiboot.roles import beside, called, clearing, hooks, ranksignals, witness
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.clearing import Clearing
 from mpiboot.roles.fence import Fence
@@ -262,6 +262,8 @@ class Worker:
             if warned is not None:
                 lease.send(messages.warned_message(warned))
         elif message.kind in (messages.LOOK, messages.STACKS):
+            from mpiboot.roles import stalling  # noqa: PLC0415 - few jobs hang
+
             self._call(stalling.answer(self._link, self._agent, message, lease.send))
 
     def _call(self, work: Coroutine[Any, Any, None]) -> None:

@@ -35,6 +35,7 @@ UNUSED = (
     "paramiko", "cryptography", "prometheus_client", "psutil", "yaml",
     "_hashlib", "argparse", "datetime", "difflib", "_ctypes", "shutil", "_lzma", "_bz2", "random",
     "mpiboot.model.flags", "mpiboot.link.client", "mpiboot.roles.rshagent",
+    "concurrent.futures.thread", "mpiboot.plan.networks", "mpiboot.roles.stalling",
 )  # fmt: skip
 
 
