@@ -79,6 +79,7 @@ def as_role(
         code = agent.run(
             lambda: agent.Agent(role, settings, env, resolved.origins),
             lambda made: launcher.Launcher(made, words).run(),
+            threads=launcher.THREADS,
         )
     agent.leave(code)
     return code

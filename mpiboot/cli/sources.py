@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mpiboot.errors import UsageError
 from mpiboot.model import options
@@ -15,16 +16,23 @@ def resolve(name: str, words: Sequence[str], env: Mapping[str, str], role: str =
     """Read all sources of settings for one command; flags of one role, or of all."""
     from mpiboot.runtime import files  # noqa: PLC0415
 
-    prog = f"mpiboot {name}".strip()
-    made = options.parser(prog, role, "")
-    flags, problems = options.parse_flags(made, words)
-    chosen = flags.pop("config", None) or env.get(options.CONFIG_VARIABLE)
+    given, problems = _flags(f"mpiboot {name}".strip(), words, role)
+    chosen = given.pop("config", None) or env.get(options.CONFIG_VARIABLE)
     path = chosen or options.DEFAULT_CONFIG
     text = files.read_text(path)
     if chosen and text is None:
         problems.append(f"settings file {path} cannot be read")
     file = ConfigFile(name=path, text=text) if text is not None else None
-    return options.resolve(flags, env, file, problems)
+    return options.resolve(given, env, file, problems)
+
+
+def _flags(prog: str, words: Sequence[str], role: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the raw values that flags give, and the problems found."""
+    if not words:
+        return {}, []
+    from mpiboot.model import flags  # noqa: PLC0415 - most agents are given none
+
+    return flags.parse(flags.parser(prog, role, ""), words)
 
 
 def needed(command: list[str] | None) -> list[str]:

@@ -5,12 +5,10 @@ All problems are told at once; each names what is wrong, where it stands and the
 
 from __future__ import annotations
 
-import argparse
-import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from mpiboot.errors import ExitCode, ProblemsError, UsageError
+from mpiboot.errors import ExitCode, ProblemsError
 from mpiboot.model import fields, shims
 from mpiboot.model.record import dataclass, replace
 from mpiboot.model.redacted import HIDDEN
@@ -24,7 +22,6 @@ CONFIG_VARIABLE = "MPIBOOT_CONFIG"
 PARCEL = "MPIBOOT_JOB_"
 _NO_SETTINGS = (CONFIG_VARIABLE, shims.VARIABLE)
 DEFAULT = "default"  # the origin of what nobody chose
-YES_OR_NO = argparse.BooleanOptionalAction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,46 +40,6 @@ class ConfigFile:
     text: str
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that raises our usage error where argparse would exit."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"see {self.prog} --help")
-
-
-def parser(prog: str, role: str, description: str) -> argparse.ArgumentParser:
-    """Build the parser of one command from the declarations; values stay raw text."""
-    made = _Parser(
-        prog=prog, description=description, allow_abbrev=False, argument_default=argparse.SUPPRESS
-    )
-    made.add_argument(
-        "--config", metavar="FILE", help=f"settings as YAML (default {DEFAULT_CONFIG})"
-    )
-    for spec in specs(role):
-        text = spec.help.replace("%", "%%")
-        flags = [*spec.short, spec.flag]
-        common: dict[str, Any] = {"dest": spec.name, "metavar": spec.metavar or None}
-        note = f"{text} ({spec.variable}; default {spec.shown_default})"
-        match spec.kind:
-            case "flag":
-                made.add_argument(
-                    *flags, dest=spec.name, action=argparse.BooleanOptionalAction, help=note
-                )
-            case "words" | "sources":
-                made.add_argument(*flags, action="append", help=note, **common)
-            case "pairs":
-                common["metavar"] = tuple(spec.metavar.split())
-                made.add_argument(*flags, action="append", nargs=2, help=note, **common)
-            case _:
-                made.add_argument(*flags, help=note, **common)
-    return made
-
-
-def bare_parser(prog: str, description: str) -> argparse.ArgumentParser:
-    """Build the parser of a command that takes no settings as flags."""
-    return _Parser(prog=prog, description=description, allow_abbrev=False)
-
-
 def split_command(argv: Sequence[str]) -> tuple[list[str], list[str] | None]:
     """Split at the first `--`: our options before it, the job's command after it."""
     words = list(argv)
@@ -92,30 +49,13 @@ def split_command(argv: Sequence[str]) -> tuple[list[str], list[str] | None]:
     return words[:at], words[at + 1 :]
 
 
-def parse_flags(
-    made: argparse.ArgumentParser, argv: Sequence[str]
-) -> tuple[dict[str, Any], list[str]]:
-    """Read flags as raw values; return them and the problems found."""
-    try:
-        known, rest = made.parse_known_args(list(argv))
-    except UsageError as fault:
-        return {}, [str(fault)]
-    unknown = [word for word in rest if word.startswith("-")]
-    names = [flag for action in made._actions for flag in action.option_strings]  # noqa: SLF001
-    asked = [word.partition("=")[0] for word in unknown]  # a value may be a secret
-    problems = [f"unknown option {flag}{nearest(flag, names)}" for flag in asked]
-    if rest and not unknown:
-        problems.append(f"unexpected word {rest[0]!r}: the job's command goes after --")
-    return vars(known), problems
-
-
 def resolve(
     flags: Mapping[str, Any], env: Mapping[str, str], file: ConfigFile | None, problems: list[str]
 ) -> Resolved:
     """Merge the sources: flag > variable > file > default.
 
     Args:
-        flags: raw values by field name, from `parse_flags`.
+        flags: raw values by field name, from `flags.parse`.
         env: the process environment.
         file: the YAML text, when there is a file.
         problems: problems of the command line found so far.
@@ -204,6 +144,8 @@ def _from_file(file: ConfigFile, raw: dict[str, tuple[object, str]]) -> list[str
 
 def nearest(name: str, valid: Sequence[str] | Mapping[str, object]) -> str:
     """Name the valid name that was probably meant, as a remark; empty when none is near."""
+    import difflib  # noqa: PLC0415 - only a mistake needs it
+
     close = difflib.get_close_matches(name, list(valid), n=1, cutoff=0.5)
     return f" (nearest valid: {close[0]})" if close else ""
 

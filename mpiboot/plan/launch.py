@@ -184,7 +184,7 @@ class _Scene:
         """Say what is asked of the MPI, and which variables it takes by name from its environment."""
         exports, given = passenv.by_name(self._exports())
         ground = self.ground
-        own = {wrapping.LINK: ground.link} if wrapper is not None else {}  # ranks of this container
+        own = {passenv.LINK: ground.link} if wrapper is not None else {}  # ranks of this container
         own[discovery.VARIABLE] = discovery.path(self.settings, ground.directory)
         environ = {**ground.environ, **own, **{one.name: one.value for one in given}}
         request = self._placed(environ, exports)

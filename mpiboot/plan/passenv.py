@@ -12,6 +12,7 @@ from mpiboot.plan.rankrules import SEARCH_PATHS
 
 __all__ = ["by_name", "exports", "is_secret", "kept_paths", "session_environment"]
 
+LINK = "MPIBOOT_LINK"  # tells a rank's wrapper where its agent listens
 # What sshd sets for each session itself, what a shell leaves behind, and what is the agent's own.
 _PER_SESSION = (
     "USER", "LOGNAME", "SHELL", "MAIL", "TERM", "PWD", "OLDPWD", "SHLVL", "_", "LS_COLORS", "SSH_*",

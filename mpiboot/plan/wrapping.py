@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from mpiboot.model.record import dataclass, field
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect
-from mpiboot.plan import agreement, networks
+from mpiboot.plan import agreement, networks, passenv
 from mpiboot.plan.ground import Ground
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.networks import Choice
 from mpiboot.plan.parties import Party
-
-LINK = "MPIBOOT_LINK"  # the variable that tells a rank's wrapper where its agent listens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +33,7 @@ class Wrapper:
 
     def feeder(self, ssh_config: str) -> list[str]:
         """Return what copies our stdin to the pipe that rank 0's wrapper opens."""
-        pipe = f"${{{LINK}%/*}}/stdin.{self.options['in']}"
+        pipe = f"${{{passenv.LINK}%/*}}/stdin.{self.options['in']}"
         script = f'mkfifo -m 600 "{pipe}" 2>/dev/null; exec cat >"{pipe}"'
         return ["ssh", "-F", ssh_config, self.feeds, script]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from mpiboot.log import logger
 from mpiboot.model.record import dataclass
@@ -29,6 +28,8 @@ async def publish(duties: Sequence[Duty]) -> None:
     """Do all at once; what does not work is one line of warning each."""
     if not duties:
         return
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - at the end, if at all
+
     # Not the loop's own pool: look-ups that hang may hold all of its threads.
     pool = ThreadPoolExecutor(len(duties))
     loop = asyncio.get_running_loop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import time
 
 from mpiboot.model.outcome import Stage
@@ -50,5 +49,5 @@ class Timeline:
 
 def wall_clock() -> str:
     """Return the time of now, RFC 3339 in UTC to the millisecond."""
-    moment = dt.datetime.now(tz=dt.timezone.utc)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    seconds, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{milliseconds:03d}Z"

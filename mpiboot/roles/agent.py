@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mpiboot.errors import ConfigError, DeadlineError, ExitCode
@@ -32,7 +31,6 @@ from mpiboot.runtime.signals import SignalPump
 
 SOCKET = "agent.sock"
 _STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
-_THREADS = 64
 _STARTED_S = 10.0  # by then all is imported, and garbage is collected again
 
 
@@ -193,11 +191,11 @@ class Agent:
             self._owned = None
 
     def _signalled(self, number: int) -> None:
-        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
         if number not in _STOPPING:
             if self.target is not None:
                 self.target.signal(number)
             return
+        name = signal.Signals(number).name
         if self._outcome is not None:
             logger.debug("%s: already ending", name)
         elif self.stop_signal is None and not self.overdue:
@@ -243,14 +241,27 @@ async def _as_it_is(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def run(agent_of: Callable[[], Agent], work: Callable[[Agent], Awaitable[Outcome]]) -> int:
+def run(
+    agent_of: Callable[[], Agent],
+    work: Callable[[Agent], Awaitable[Outcome]],
+    *,
+    threads: int = 0,
+) -> int:
     """Run one role to its end and return the exit code of the process.
 
     Whatever goes wrong becomes an outcome: a fault of our own must not end PID 1 without a word.
+
+    Args:
+        agent_of: makes the agent, inside the loop.
+        work: the role.
+        threads: how many calls may block beside the loop at the same time; 0: the role has few.
     """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    loop.set_default_executor(ThreadPoolExecutor(_THREADS))
+    if threads:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - not for workers
+
+        loop.set_default_executor(ThreadPoolExecutor(threads))
     return loop.run_until_complete(_run(agent_of, work))
 
 

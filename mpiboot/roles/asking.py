@@ -10,7 +10,7 @@ from pathlib import Path
 from mpiboot.errors import UsageError
 from mpiboot.link import control
 from mpiboot.link.control import Answer
-from mpiboot.model import options, values
+from mpiboot.model import flags, options, values
 from mpiboot.model.record import dataclass
 from mpiboot.model.spec import Spec
 from mpiboot.plan.modes import Asked, Verb
@@ -68,10 +68,10 @@ def parse(verb: Verb, argv: Sequence[str]) -> Request:
         UsageError: they make no sense.
     """
     words, command = options.split_command(argv)
-    made = options.bare_parser(f"mpiboot {verb.value}", _PURPOSES[verb])
+    made = flags.bare(f"mpiboot {verb.value}", _PURPOSES[verb])
     done = "the job is paused" if verb is Verb.PAUSE else "the job has ended"
     made.add_argument(
-        "--wait", action=options.YES_OR_NO, default=verb is Verb.PAUSE,
+        "--wait", action=flags.YES_OR_NO, default=verb is Verb.PAUSE,
         help=f"wait until {done}" + ("" if verb is Verb.PAUSE else ", and exit with its code"),
     )  # fmt: skip
     made.add_argument(

@@ -6,15 +6,12 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 
-from mpiboot.link import messages, server
+from mpiboot.link import messages
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
-from mpiboot.model.fields import whole
-from mpiboot.model.hosts import is_address
 from mpiboot.plan import neighbours
-from mpiboot.runtime.within import came, within
+from mpiboot.runtime.within import came
 
-_CONNECT_S = 2.0  # a lost packet is sent again after 1 s
 _ANSWER_S = 3.0
 _PORTS = (61000, 65535)  # above those that Linux gives: no rank's own listener is disturbed
 
@@ -98,23 +95,3 @@ class Calls:
         if where:
             await came(self._all, _ANSWER_S)
         return self._answers
-
-
-async def answer(lease: server.Lease, message: Message) -> None:
-    """Try to connect where the launcher asks to, and tell how it went; nothing is sent there.
-
-    An address it must be: a name would be looked up, which may take any time.
-    """
-    address, port = message.text("address"), whole(message.body, "port", 65535)
-    if not port or not is_address(address):
-        return
-    why, silent = "", False
-    try:
-        _, writer = await within(_CONNECT_S, asyncio.open_connection(address, port))
-        writer.close()
-    except asyncio.TimeoutError:
-        why, silent = f"no answer from {address}, port {port}, within {_CONNECT_S:g} s", True
-    except OSError as fault:
-        why = f"{address}: {fault.strerror or fault}"
-    body = {"why": why, "silent": silent, "port": port}
-    lease.send(Message(kind=messages.CALL, body=body))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mpiboot import log
 from mpiboot.errors import ConfigError, ExitCode, MpibootError, ProblemsError, UsageError
-from mpiboot.model import checkup, options
+from mpiboot.model import checkup, flags, options
 from mpiboot.model.checkup import Checkup, Reached, Trial
 from mpiboot.model.diagnosis import Diagnosis, Grade
 from mpiboot.model.options import Resolved
@@ -58,7 +58,7 @@ def parse(argv: Sequence[str]) -> Request:
         UsageError: they make no sense.
     """
     words, command = options.split_command(argv)
-    made = options.bare_parser(
+    made = flags.bare(
         "mpiboot doctor",
         "Look at this container and say what will fail, and what to change. " + _MORE,
     )

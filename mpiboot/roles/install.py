@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mpiboot.errors import ConfigError, ExitCode, ProblemsError, UsageError
-from mpiboot.model import options
+from mpiboot.model import flags
 from mpiboot.model.record import dataclass
 from mpiboot.model.shims import Kind, Program, Shim
 from mpiboot.plan import mending, shims
@@ -51,7 +51,7 @@ def parse(verb: str, argv: Sequence[str]) -> Request:
         UsageError: they make no sense.
     """
     laying = verb == "install"
-    made = options.bare_parser(
+    made = flags.bare(
         f"mpiboot {verb}",
         "Lay shims for sshd and MPI's launchers into an image: docs/install.md."
         if laying

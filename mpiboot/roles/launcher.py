@@ -38,6 +38,7 @@ from mpiboot.roles.oom import Oom
 from mpiboot.roles.reception import Reception
 from mpiboot.runtime.within import came
 
+THREADS = 64  # logins, mostly: how many calls may block beside the loop
 _BEATS = 32  # at once: a beat costs a tenth of a millisecond, and the loop has other work
 
 

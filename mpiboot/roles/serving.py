@@ -14,7 +14,7 @@ from mpiboot.link import bridge
 from mpiboot.log import logger
 from mpiboot.model.facts import Facts
 from mpiboot.model.settings import Settings
-from mpiboot.plan import passenv, sshconf, sshlog, wrapping
+from mpiboot.plan import passenv, sshconf, sshlog
 from mpiboot.plan import privileges as judging
 from mpiboot.plan.layout import Place
 from mpiboot.plan.sshlog import Line
@@ -159,8 +159,8 @@ class Service:
             more = f", and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
             shown = ", ".join(left_out[:_SHOWN])
             logger.info("not given to SSH sessions: %s%s", shown, more)
-        environment[wrapping.LINK] = str(agent.directory / SOCKET)  # ranks report there
-        program = [sys.executable, "-I", "-S", bridge.__file__, environment[wrapping.LINK]]
+        environment[passenv.LINK] = str(agent.directory / SOCKET)  # ranks report there
+        program = [sys.executable, "-I", "-S", bridge.__file__, environment[passenv.LINK]]
         terms = sshconf.ServerTerms(
             port=default_port(settings),
             address=self._address,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from mpiboot.link import messages
-from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.link.server import LinkServer
 from mpiboot.log import logger
@@ -19,6 +19,9 @@ from mpiboot.roles.agent import Agent
 from mpiboot.roles.halting import Halting
 from mpiboot.runtime import stacks, usage
 from mpiboot.runtime.within import came
+
+if TYPE_CHECKING:  # only a launcher has leases of that kind
+    from mpiboot.link.client import Lease
 
 _SHOWN = 16  # ranks whose stacks are shown
 _LINES = 400  # of one rank

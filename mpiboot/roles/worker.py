@@ -19,7 +19,7 @@ from mpiboot.model.record import replace
 from mpiboot.plan import modes, release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import catalogue, metrics
-from mpiboot.roles import beside, calling, clearing, hooks, ranksignals, rshagent, stalling, witness
+from mpiboot.roles import beside, called, clearing, hooks, ranksignals, witness
 from mpiboot.roles.agent import SOCKET, Agent
 from mpiboot.roles.clearing import Clearing
 from mpiboot.roles.fence import Fence
@@ -251,7 +251,7 @@ class Worker:
         elif message.kind == messages.WITNESS:
             self._testify(lease, _TURNS)
         elif message.kind == messages.CALL:
-            self._call(calling.answer(lease, message))
+            self._call(called.answer(lease, message))
         else:
             self._told_about_ranks(lease, message)
 
@@ -263,6 +263,8 @@ class Worker:
             if warned is not None:
                 lease.send(messages.warned_message(warned))
         elif message.kind in (messages.LOOK, messages.STACKS):
+            from mpiboot.roles import stalling  # noqa: PLC0415 - few jobs hang
+
             self._call(stalling.answer(self._link, self._agent, message, lease.send))
 
     def _call(self, work: Coroutine[Any, Any, None]) -> None:
@@ -365,5 +367,7 @@ def _announcer(agent: Agent, service: Service) -> Announcer | None:
 async def work(agent: Agent) -> Outcome:
     """Run the worker role."""
     if agent.settings.rsh_agent:
+        from mpiboot.roles import rshagent  # noqa: PLC0415 - few workers are without sshd
+
         return await rshagent.idle(agent)
     return await Worker(agent).run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import pwd
 from collections.abc import Mapping
@@ -81,6 +80,8 @@ def _entry(env: Mapping[str, str]) -> Entry | None:
 
 def _library() -> str:
     """Find nss_wrapper's library where the loader would."""
+    import glob  # noqa: PLC0415 - most have an account
+
     for place in _LIBRARIES:
         for path in sorted(glob.glob(f"{place}/{accounts.LIBRARY}")):  # noqa: PTH207
             return path

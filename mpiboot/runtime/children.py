@@ -17,6 +17,7 @@ from typing import IO
 from mpiboot.errors import CannotRunError, LaunchFailedError, NotFoundError
 from mpiboot.model.record import dataclass
 from mpiboot.runtime import cores
+from mpiboot.runtime.exchange import exchange
 
 Stream = int | IO[bytes] | None
 DEVNULL = subprocess.DEVNULL
@@ -188,10 +189,9 @@ class Children:
         if child is None or not child.running:
             child = self.spawn(argv, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE)
         loop = asyncio.get_running_loop()
-        talk = loop.run_in_executor(None, _exchange, child.popen, stdin)
         timer = loop.call_later(timeout_s, child.signal_group, signal.SIGKILL)
         try:
-            stdout, stderr = await talk
+            stdout, stderr = await exchange(child.popen, stdin)
             code = await child.ended
         finally:
             timer.cancel()
@@ -201,27 +201,3 @@ class Children:
     def running(self) -> list[Child]:
         """Our children that have not ended."""
         return list(self._table.values())
-
-
-def _exchange(popen: subprocess.Popen[bytes], stdin: bytes) -> tuple[bytes, bytes]:
-    """Feed and drain a child's pipes without waiting for the child itself."""
-    import selectors  # noqa: PLC0415 - asyncio has it loaded already
-
-    assert popen.stdin and popen.stdout and popen.stderr  # noqa: S101, PT018 - all are PIPE above
-    out: dict[int, bytearray] = {}
-    with contextlib.suppress(BrokenPipeError), popen.stdin as pipe:
-        pipe.write(stdin)
-    with selectors.DefaultSelector() as watch:
-        for pipe in (popen.stdout, popen.stderr):
-            watch.register(pipe, selectors.EVENT_READ)
-            out[pipe.fileno()] = bytearray()
-        while watch.get_map():
-            for key, _ in watch.select():
-                chunk = os.read(key.fd, 65536)
-                out[key.fd] += chunk
-                if not chunk:
-                    watch.unregister(key.fileobj)
-    texts = [bytes(buffer) for buffer in out.values()]
-    popen.stdout.close()
-    popen.stderr.close()
-    return texts[0], texts[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -31,6 +30,8 @@ def copied(path: str, directory: Path) -> str:
     Raises:
         ConfigError: it cannot be copied, or not be started from there.
     """
+    import shutil  # noqa: PLC0415 - few have to
+
     copy = directory / "sshd"
     try:
         shutil.copyfile(path, copy)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 from collections.abc import Collection
 from pathlib import Path
 
@@ -69,6 +68,8 @@ def wipe(directory: Path, keep: Collection[str] = ()) -> None:
 
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
+        import shutil  # noqa: PLC0415 - at the end, or after one that was killed
+
         shutil.rmtree(path, ignore_errors=True)
         return
     with contextlib.suppress(OSError):

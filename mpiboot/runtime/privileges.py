@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import pwd
 import struct
@@ -45,6 +44,8 @@ def become(name: str) -> str:
     Raises:
         ConfigError: there is no such user, or root may not do it here.
     """
+    import ctypes  # noqa: PLC0415 - few are told to become another
+
     try:
         entry = pwd.getpwnam(name)
     except (KeyError, ValueError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 from collections.abc import Collection
@@ -16,6 +15,8 @@ def become_subreaper() -> bool:
     """Adopt orphaned descendants when not PID 1, as PID 1 would; tell whether it worked."""
     if os.getpid() == 1:
         return True
+    import ctypes  # noqa: PLC0415 - not for PID 1
+
     libc = ctypes.CDLL(None, use_errno=True)
     return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 

@@ -48,9 +48,15 @@ class SignalPump:
         self._writer.close()
 
     def _drain(self) -> None:
+        """Deliver what was recorded, and only then see who has died: a signal is waited for.
+
+        One read takes all that usually lies there; for more, the loop calls again. A child that has
+        died meanwhile is not reaped yet, so no signal can reach another process by its number.
+        """
         with contextlib.suppress(BlockingIOError):
-            while self._reader.recv(4096):
-                pass
-        self._on_child()
-        while latch.received:
-            self._on_signal(latch.received.pop(0))
+            self._reader.recv(4096)
+        try:
+            while latch.received:
+                self._on_signal(latch.received.pop(0))
+        finally:
+            self._on_child()

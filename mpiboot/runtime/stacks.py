@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from mpiboot.errors import MpibootError
-from mpiboot.runtime import usage
+from mpiboot.runtime import inspect, usage
 from mpiboot.runtime.children import Children
 from mpiboot.runtime.files import kernel_text
 
@@ -44,7 +43,7 @@ async def _looked(pid: int, children: Children, env: Mapping[str, str], deadline
         ["gdb", "-nx", "-p", str(pid), "-batch", "-ex", "thread apply all bt"],
     ):
         left_s = min(_EACH_S, deadline - loop.time())
-        path = shutil.which(argv[0], path=env.get("PATH", os.defpath))
+        path = inspect.on_path(argv[0], env.get("PATH", os.defpath))
         if path is None or left_s <= 0:
             continue
         try:

@@ -16,7 +16,7 @@ import pytest
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
 from mpiboot.link.server import Callbacks, Lease, LinkServer, ask
-from mpiboot.roles import calling
+from mpiboot.roles import called
 from mpiboot.runtime.http import HttpServer, Reply
 from mpiboot.runtime.within import within
 
@@ -209,8 +209,8 @@ def test_a_worker_connects_to_addresses_only(address: str, port: object) -> None
             sent.append(message)
 
     body = {"address": address, "port": port}
-    called = calling.answer(Quiet(), Message(kind=messages.CALL, body=body))  # type: ignore[arg-type]
-    asyncio.run(called)
+    answering = called.answer(Quiet(), Message(kind=messages.CALL, body=body))  # type: ignore[arg-type]
+    asyncio.run(answering)
     assert sent == []
 
 

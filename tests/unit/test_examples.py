@@ -14,7 +14,7 @@ import yaml
 
 from mpiboot import cli
 from mpiboot.errors import EXIT_MEANINGS
-from mpiboot.model import options
+from mpiboot.model import flags, options
 from mpiboot.model.settings import specs
 from mpiboot.model.spec import LAUNCHER, WORKER
 from tests.helpers import manifests
@@ -115,8 +115,8 @@ def test_settings_exist(path: Path) -> None:
             role = ours.pop(0) if ours and not ours[0].startswith("-") else ""
             assert role in {"", WORKER, LAUNCHER}
             assert (command is None) == (role == WORKER)
-            flags, problems = options.parse_flags(options.parser("example", role, ""), ours)
-            options.resolve(flags, container.env, None, problems)
+            given, problems = flags.parse(flags.parser("example", role, ""), ours)
+            options.resolve(given, container.env, None, problems)
 
 
 @pytest.mark.parametrize("path", [*FILES, *DOCKERFILES, EXAMPLES / "README.md"], ids=named)

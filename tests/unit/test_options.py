@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpiboot.errors import ExitCode, ProblemsError
-from mpiboot.model import options
+from mpiboot.model import flags, options
 from mpiboot.model.options import ConfigFile, Resolved
 from mpiboot.model.record import fields
 from mpiboot.model.settings import Settings, specs
@@ -20,11 +20,11 @@ from tests.helpers.quickly import quickly
 
 
 def resolve(*argv: str, env: Mapping[str, str] | None = None, yaml: str | None = None) -> Resolved:
-    made = options.parser("mpiboot launcher", LAUNCHER, "")
-    flags, problems = options.parse_flags(made, argv)
-    flags.pop("config", None)
+    made = flags.parser("mpiboot launcher", LAUNCHER, "")
+    given, problems = flags.parse(made, argv)
+    given.pop("config", None)
     file = None if yaml is None else ConfigFile(name="c.yaml", text=yaml)
-    return options.resolve(flags, env or {}, file, problems)
+    return options.resolve(given, env or {}, file, problems)
 
 
 def problems(

@@ -30,6 +30,33 @@ print(json.dumps([name for name in ("ssl", "_ssl") if name in sys.modules]))
     assert _asked(code) == []
 
 
+# What an idle worker has no use for, and kept for as long as it lived: 6 MiB of 26.
+UNUSED = (
+    "paramiko", "cryptography", "prometheus_client", "psutil", "yaml",
+    "_hashlib", "argparse", "datetime", "difflib", "_ctypes", "shutil", "_lzma", "_bz2", "random",
+    "mpiboot.model.flags", "mpiboot.link.client", "mpiboot.roles.rshagent",
+    "concurrent.futures.thread", "mpiboot.plan.networks", "mpiboot.roles.stalling",
+)  # fmt: skip
+
+
+def test_an_idle_worker_keeps_nothing_that_it_does_not_use():
+    """As the command line loads it: with no words, all settings from the environment."""
+    code = f"""
+import os
+from mpiboot.cli import byrole
+from mpiboot.runtime import headstart
+headstart.begin = lambda: None
+import mpiboot.roles.agent
+def stop(*_):
+    print(json.dumps([name for name in {UNUSED!r} if name in sys.modules]))
+    sys.stdout.flush()
+    os._exit(0)
+mpiboot.roles.agent.run = stop
+byrole.worker([], {{}})
+"""
+    assert _asked(code) == []
+
+
 def test_https_works_in_a_process_whose_loop_has_none():
     code = """
 from mpiboot.runtime import plainloop

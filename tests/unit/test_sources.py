@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpiboot.errors import ExitCode, ProblemsError
-from mpiboot.model import sources
-from mpiboot.model.options import ConfigFile, parse_flags, parser, resolve
+from mpiboot.model import flags, sources
+from mpiboot.model.options import ConfigFile, resolve
 
 TRIE = """Main:
   +-- 0.0.0.0/0 3 0 5
@@ -93,10 +93,10 @@ def test_a_bad_value_is_one_line(
     argv: list[str], env: dict[str, str], yaml: str, code: ExitCode
 ) -> None:
     """Where it stands, what it is, what was expected; 64 for a flag, else 78."""
-    flags, problems = parse_flags(parser("mpiboot worker", "worker", ""), argv)
+    given, problems = flags.parse(flags.parser("mpiboot worker", "worker", ""), argv)
     file = ConfigFile(name="c.yaml", text=yaml) if yaml else None
     with pytest.raises(ProblemsError) as caught:
-        resolve(flags, env, file, problems)
+        resolve(given, env, file, problems)
     assert caught.value.code == code
     assert "networks (10.0.0.0/8), addresses, or patterns" in str(caught.value)
 
@@ -104,6 +104,6 @@ def test_a_bad_value_is_one_line(
 def test_flags_add_up() -> None:
     """The flag may be given several times, each with several networks."""
     argv = ["--ssh-from", "10.0.0.0/8,10.1.*", "--ssh-from", "fd00::/8"]
-    flags, problems = parse_flags(parser("mpiboot worker", "worker", ""), argv)
-    settings = resolve(flags, {}, None, problems).settings
+    given, problems = flags.parse(flags.parser("mpiboot worker", "worker", ""), argv)
+    settings = resolve(given, {}, None, problems).settings
     assert settings.ssh_from == ("10.0.0.0/8", "10.1.*", "fd00::/8")
