@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bench.goal import OURS, RATIO, THEIRS, Aim, Figures, Goal
 from bench.pods import AGENT, Bench, end, whole
-from bench.usage import account
+from bench.usage import account, confined
 from mpiboot.local.cluster import Pod
 
 _HERE = Path(__file__).parent
@@ -40,16 +40,8 @@ def job(count: int, program: Program) -> Callable[[Bench], Figures]:
 
     def run(box: Bench) -> Figures:
         words = program(box)
-        plain, workers, here = (
-            box.plain_sshds(count),
-            box.workers(count),
-            box.bystander(box.name("l")),
-        )
-        hostfile = _file(box, "".join(f"{pod.name} slots=1\n" for pod in plain))
-        line = (
-            "mpirun", "--allow-run-as-root", "--hostfile", hostfile, "-np", str(count), *_USUAL,
-            "--mca", "plm_rsh_args", " ".join(box.ssh_options), *words,
-        )  # fmt: skip
+        plain, workers, here = _pods(box, count)
+        line = _bare(box, plain, *words)
         cpu: dict[str, float] = {}
         ours, theirs = box.pair(
             lambda: _launched(box, here, workers, *words, cpu=cpu),
@@ -59,6 +51,20 @@ def job(count: int, program: Program) -> Callable[[Bench], Figures]:
         return {OURS: ours, THEIRS: theirs, **cpu}
 
     return run
+
+
+def _pods(box: Bench, count: int) -> tuple[list[Pod], list[Pod], Pod]:
+    """Start stock sshds, workers, and a pod for either launcher."""
+    return box.plain_sshds(count), box.workers(count), box.bystander(box.name("l"))
+
+
+def _bare(box: Bench, plain: Sequence[Pod], *words: str) -> tuple[str, ...]:
+    """Return what people type: mpirun with the usual words, and ssh's."""
+    hostfile = _file(box, "".join(f"{pod.name} slots=1\n" for pod in plain))
+    return (
+        "mpirun", "--allow-run-as-root", "--hostfile", hostfile, "-np", str(len(plain)), *_USUAL,
+        "--mca", "plm_rsh_args", " ".join(box.ssh_options), *words,
+    )  # fmt: skip
 
 
 def hydra(count: int, program: Program) -> Callable[[Bench], Figures]:
@@ -88,6 +94,23 @@ def hydra(count: int, program: Program) -> Callable[[Bench], Figures]:
     return run
 
 
+def narrow(count: int, cpus: float) -> Callable[[Bench], Figures]:
+    """Time a whole job of `hostname` whose launcher has a share of a CPU, both ways."""
+
+    def run(box: Bench) -> Figures:
+        plain, workers, here = _pods(box, count)
+        line = _bare(box, plain, "hostname")
+        with confined(here.name, cpus) as room:
+            ours, theirs = box.pair(
+                lambda: _left(workers, whole(here, room.joined(_agent(box, workers, "hostname")))),
+                lambda: whole(here, room.joined(line)),
+            )
+        end([*plain, *workers, here])
+        return {OURS: ours, THEIRS: theirs}
+
+    return run
+
+
 def _spent(cpu: dict[str, float], whose: str, here: Pod, argv: tuple[str, ...]) -> float:
     """Run a job; note the CPU that it took on the launcher's side, return its seconds."""
     with account(here.name) as taken:
@@ -105,11 +128,21 @@ def _launched(
     options: tuple[str, ...] = (),
     cpu: dict[str, float] | None = None,
 ) -> float:
-    """Time a job through the launcher; workers leave with the job, outside the clock."""
+    """Time a job through the launcher."""
+    argv = _agent(box, workers, *words, options=options)
+    return _left(workers, _spent({} if cpu is None else cpu, OURS, here, argv))
+
+
+def _agent(
+    box: Bench, workers: Sequence[Pod], *words: str, options: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     env = ("env", f"MPIBOOT_SECRET_FILE={box.secret}")
     hosts = ",".join(f"{pod.name}:1" for pod in workers)
-    argv = (*env, *AGENT, "launcher", *options, "--hosts", hosts, "--", *words)
-    seconds = _spent({} if cpu is None else cpu, OURS, here, argv)
+    return (*env, *AGENT, "launcher", *options, "--hosts", hosts, "--", *words)
+
+
+def _left(workers: Sequence[Pod], seconds: float) -> float:
+    """Wait until the workers have left with the job, outside the clock."""
     for pod in workers:
         pod.wait(30)
     return seconds
@@ -136,6 +169,12 @@ def _goals(name: str, what: str, program: Program, most: Mapping[int, float]) ->
 GOALS: Mapping[str, Goal] = {
     **_goals("hostname", "`hostname`", hostname, {4: 0.70, 16: 0.70}),
     **_goals("allreduce", "Init, Allreduce, Finalize", allreduce, {4: 0.30, 16: 0.45}),
+    "narrow-16": Goal(
+        what="whole job of `hostname`, 16 ready workers, a launcher that has half a CPU",
+        beside=_BARE,
+        aims=(Aim(figure=RATIO, most=0.50),),
+        run=narrow(16, 0.5),
+    ),
     "hydra-4": Goal(
         what="whole job of `hostname` with Hydra, 4 ready workers",
         beside="bare mpiexec.hydra over stock sshd and ssh",

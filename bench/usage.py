@@ -12,6 +12,7 @@ from pathlib import Path
 from mpiboot.local.cluster import Pod
 
 _EMPTY_S = 5.0
+_PERIOD_US = 100_000  # the kernel's default
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -84,6 +85,30 @@ def account(name: str) -> Iterator[Account | None]:
     except OSError:
         yield None
         return
+    try:
+        yield Account(directory)
+    finally:
+        _remove(directory)
+
+
+@contextmanager
+def confined(name: str, cpus: float) -> Iterator[Account]:
+    """Open a cgroup whose processes get so much CPU together.
+
+    Raises:
+        RuntimeError: this machine lets us make none.
+    """
+    root = Path("/sys/fs/cgroup")
+    old = root / "cpu"
+    directory = (old if old.is_dir() else root) / f"mpiboot-bench-{os.getpid()}-{name}"
+    try:
+        directory.mkdir()
+        if old.is_dir():
+            (directory / "cpu.cfs_quota_us").write_text(str(int(cpus * _PERIOD_US)))
+        else:
+            (directory / "cpu.max").write_text(f"{int(cpus * _PERIOD_US)} {_PERIOD_US}")
+    except OSError as fault:
+        raise RuntimeError(f"no cgroup with a share of CPU can be made: {fault}") from fault
     try:
         yield Account(directory)
     finally:
