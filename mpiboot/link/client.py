@@ -40,6 +40,7 @@ _AT_A_TIME = 16  # chunks, then others get their turn
 # paramiko wakes each connection's thread ten times a second, to look whether it was closed; a lease
 # that is closed shuts its socket down, which wakes the thread by itself.
 _WAKE_S = 60.0
+_SWITCH_S = ((256, 0.001), (1024, 0.005), (sys.maxsize, 0.05))  # with up to so many leases
 _CUT = (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH)
 
 
@@ -238,11 +239,23 @@ class Lease:
         return How.NO_ACK if cut or silence.unanswered(self._transport.sock) else How.CLOSED
 
 
+@functools.cache
 def load() -> None:
     """Import the SSH library: begin before the first login needs it, in a thread."""
-    # Many logins at once compute in as many threads; the loop gets its turn five times as often.
-    sys.setswitchinterval(0.001)
+    give_way(0)
     sshlibrary.load()
+
+
+def give_way(leases: int) -> None:
+    """Choose how soon a thread asks for the interpreter that another one holds.
+
+    Many logins at once compute in as many threads: with few leases the loop gets its turn five times
+    as often as usual. But each thread that waits wakes that often, and each lease has one: those of
+    thousands, awake at once, would do nothing else.
+    """
+    seconds = next(value for most, value in _SWITCH_S if leases <= most)
+    if sys.getswitchinterval() != seconds:
+        sys.setswitchinterval(seconds)
 
 
 def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) -> Login:

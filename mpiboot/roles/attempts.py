@@ -162,6 +162,89 @@ async def connect(addresses: list[str], port: int, timeout_s: float) -> tuple[so
     raise last
 
 
+class _Room:
+    """Room for some, whose number may change; the others wait in a row.
+
+    Args:
+        most: how many may be inside now.
+    """
+
+    def __init__(self, most: Callable[[], int]) -> None:
+        self._most = most
+        self._inside = 0
+        self.waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def full(self) -> bool:
+        """Tell whether the next one has to wait."""
+        return self._inside >= self._most()
+
+    async def enter(self) -> None:
+        """Wait for a place, and take it."""
+        if not self.full:
+            self._inside += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it was given, and nobody takes it
+                self.leave()
+            raise
+
+    def squeeze_in(self) -> None:
+        """Take a place though there may be none."""
+        self._inside += 1
+
+    def leave(self) -> None:
+        """Give a place back."""
+        self._inside -= 1
+        self.let_in()
+
+    def let_in(self) -> None:
+        """Give those who wait what places there are."""
+        while self.waiting and not self.full:
+            turn = self.waiting.popleft()
+            if not turn.done():
+                self._inside += 1
+                turn.set_result(None)
+
+
+class _AtDoor:
+    """Somebody who connects: without an answer it gives its place back, and takes it when one comes."""
+
+    def __init__(self, room: _Room) -> None:
+        self._room = room
+        self._inside = True
+        self._loop = asyncio.get_running_loop()
+        self._look_soon()
+
+    def connected(self) -> None:
+        """Know that the other end has answered."""
+        self._timer.cancel()
+        if not self._inside:
+            self._inside = True
+            self._room.squeeze_in()
+
+    def leave(self) -> None:
+        """Be through."""
+        self._timer.cancel()
+        if self._inside:
+            self._inside = False
+            self._room.leave()
+
+    def _look_soon(self) -> None:
+        self._due = self._loop.time() + _ANSWER_S
+        self._timer = self._loop.call_at(self._due, self._unanswered)
+
+    def _unanswered(self) -> None:
+        if self._loop.time() - self._due > _LOOK_S:  # the answer may be there, and not be heard yet
+            self._look_soon()
+        else:
+            self.leave()
+
+
 class Logins:
     """Logins under way; each blocks a thread and cannot be called back.
 
@@ -175,10 +258,9 @@ class Logins:
         self._terms = terms
         self._on_late = on_late
         self._running: set[asyncio.Future[Login]] = set()
-        self._doors = asyncio.Semaphore(_CONNECTIONS)
+        self._doors = _Room(lambda: _CONNECTIONS)
         self._width = Width(_LEAST_AT_ONCE, _MOST_AT_ONCE)
-        self._begun = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._room = _Room(lambda: self._width.now)
         self._looking: asyncio.Task[None] | None = None
 
     @contextlib.asynccontextmanager
@@ -188,21 +270,12 @@ class Logins:
         Gives what has to be called once it is connected; while it is not, it stands in nobody's way
         for long.
         """
-        await self._doors.acquire()
-        left = False
-
-        def leave() -> None:
-            nonlocal left
-            if not left:
-                left = True
-                self._doors.release()
-
-        slow = asyncio.get_running_loop().call_later(_ANSWER_S, leave)
+        await self._doors.enter()
+        at_door = _AtDoor(self._doors)
         try:
-            yield slow.cancel
+            yield at_door.connected
         finally:
-            slow.cancel()
-            leave()
+            at_door.leave()
 
     async def login(self, host: Host, sock: socket.socket, port: int, user: str) -> Login:
         """Log in over a connected socket, once the others leave room for it."""
@@ -223,43 +296,22 @@ class Logins:
 
     async def _turn(self) -> None:
         """Wait until one more login does not keep the loop from its work; it counts from then on."""
-        if self._begun < self._width.now:
-            self._begun += 1
-            return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        if self._looking is None or self._looking.done():
+        if self._room.full and (self._looking is None or self._looking.done()):
             self._looking = asyncio.ensure_future(self._look())
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():  # it was given, and nobody takes it
-                self._give_back()
-            raise
+        await self._room.enter()
 
     async def _look(self) -> None:
         """Measure how late the loop is for as long as somebody waits, and let in as many as that allows."""
         loop = asyncio.get_running_loop()
-        while self._waiting:
+        while self._room.waiting:
             begun = loop.time()
             await asyncio.sleep(_LOOK_S)
             self._width.looked(loop.time() - begun - _LOOK_S)
-            self._let_in()
-
-    def _let_in(self) -> None:
-        while self._waiting and self._begun < self._width.now:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._begun += 1
-                turn.set_result(None)
-
-    def _give_back(self) -> None:
-        self._begun -= 1
-        self._let_in()
+            self._room.let_in()
 
     def _ended(self, work: asyncio.Future[Login]) -> None:
         self._running.discard(work)
-        self._give_back()
+        self._room.leave()
 
     async def settle(self, timeout_s: float) -> None:
         """Wait for what is still under way, so that the late ones are known."""
