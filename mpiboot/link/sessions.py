@@ -46,6 +46,7 @@ class Sessions:
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
         self._listening: dict[str, socket.socket] = {}
+        self._made = 0
         self._open: set[_Session] = set()
 
     def share(self, name: str, lease: Lease) -> str:
@@ -58,10 +59,11 @@ class Sessions:
         Returns:
             the socket's path; empty where a path like this is too long for a socket.
         """
-        path = self._directory / str(len(self._listening))
+        path = self._directory / str(self._made)
         if len(str(path)) > _LONGEST_PATH:
             return ""
         path.unlink(missing_ok=True)
+        self._made += 1
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listening.setblocking(False)
         listening.bind(str(path))
@@ -70,13 +72,18 @@ class Sessions:
         self._loop.add_reader(listening, self._accept, listening, lease)
         return str(path)
 
-    def close(self) -> None:
-        """End what is open; nobody is listened to any more."""
-        for listening in self._listening.values():
+    def forget(self, name: str) -> None:
+        """Listen for a host no more, whose lease is lost: an ssh that finds no socket asks nobody."""
+        listening = self._listening.pop(name, None)
+        if listening is not None:
             self._loop.remove_reader(listening)
             Path(listening.getsockname()).unlink(missing_ok=True)
             listening.close()
-        self._listening.clear()
+
+    def close(self) -> None:
+        """End what is open; nobody is listened to any more."""
+        for name in list(self._listening):
+            self.forget(name)
         for session in list(self._open):
             session.close()
 

@@ -236,6 +236,7 @@ class Attempt:
         self._watch = Watch(
             self.halting, chosen, arranged, plan, self._tell_own, counts=self._view.counts
         )
+        self._watch.on_gone = self._sharing.forget
         self._view.book = self._watch.book
         if self._gathering is not None and self._discovery is not None:
             access = planned.access(self._claimant) if planned.access is not None else None

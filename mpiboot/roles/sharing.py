@@ -53,6 +53,11 @@ class Sharing:
         shared = {name: self._sessions.share(name, lease) for name, lease in leases.items()}
         return {name: path for name, path in shared.items() if path}
 
+    def forget(self, name: str) -> None:
+        """Share the lease of a host no more: it is lost."""
+        if self._sessions is not None:
+            self._sessions.forget(name)
+
     def close(self) -> None:
         """Share nothing any more; sessions that are open end."""
         if self._sessions is not None:

@@ -91,6 +91,7 @@ class Watch:
         self._warning: Forewarning | None = None
         self._warned_s: float | None = None
         self.on_lost: Callable[[str, str], None] = lambda _name, _why: None
+        self.on_gone: Callable[[str], None] = lambda _name: None
         reporting = plan.wrapper is not None
         np = arranged.np if reporting and not plan.own else 0
         slots = {place.name: place.slots for place in arranged.places}
@@ -304,6 +305,7 @@ class Watch:
             self._explaining[name] = asyncio.ensure_future(
                 self._lose(name, lease, why, how, late=late)
             )
+            self.on_gone(name)
             self.on_lost(name, why)
 
         lease.attach(lambda message: self.hear(name, message), gone)

@@ -172,6 +172,7 @@ def test_workers_come_and_go(agents: Agents, tmp_path: Path) -> None:
     assert w2.pod.poll() == 137
     for line in ("w3 has come, with 2 slots", "w2 was lost", "w2 is back, with 1 slots"):
         assert line in launcher.log
+    assert "mux" not in launcher.log  # the lost lease's socket is gone, so ssh has nothing to tell
     evidence = launcher.status["outcome"]["evidence"]
     assert any(one.startswith("w2 was lost, and the elastic job went on") for one in evidence)
 
