@@ -17,6 +17,10 @@ MAX_HOSTS = 100_000
 # Underscores are legal: compose makes such names, and DNS decides. A leading dash would be read as
 # an option by ssh, so it is not.
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?", re.ASCII)
+# A word and a line as programs write them; all others are read with care.
+_WORD = re.compile(rf"({_NAME.pattern})(?::([0-9]{{1,9}}))?", re.ASCII)
+_LINE = re.compile(rf"({_NAME.pattern})(?:[ \t]+slots=([0-9]{{1,9}}))?[ \t]*", re.ASCII)
+_IPV4_SIGNS = "0123456789."
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _LONGEST_WORD = 1024  # of a hostfile or a list; a range would repeat it many times
 
@@ -83,6 +87,8 @@ Source = Listed | Enumerated | Scripted | Announced
 
 def is_address(text: str) -> bool:
     """Tell whether a text is a literal IPv4 or IPv6 address."""
+    if ":" not in text and text.strip(_IPV4_SIGNS):
+        return False  # as nearly every name: the parser's own no costs twenty times as much
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -123,6 +129,10 @@ def parse_hostfile(text: str, name: str) -> Listed:
     hosts: list[Host] = []
     problems: list[str] = []
     for number, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1):
+        ordinary = _ordinary(_LINE, line)
+        if ordinary is not None and len(hosts) <= MAX_HOSTS:
+            hosts.append(ordinary)
+            continue
         told = line.split("#", 1)[0]
         words = "=".join(part.strip() for part in told.split("=")).split()
         if not words:
@@ -167,6 +177,16 @@ def _add(hosts: list[Host], words: list[str]) -> None:
     hosts += [_parse_words([word, *words[1:]]) for word in hostranges.expand(words[0])]
 
 
+def _ordinary(form: re.Pattern[str], text: str) -> Host | None:
+    """Read a name, with slots or without, in its ordinary form; None where it has another one."""
+    found = form.fullmatch(text)
+    if found is None:
+        return None
+    name, count = found.groups()
+    slots = None if count is None else int(count)
+    return None if slots is not None and slots > MAX_SLOTS else Host(name=name, slots=slots)
+
+
 def _listed(hosts: list[Host], problems: list[str], what: str) -> Listed:
     if problems:
         shown = "; ".join(problems[:10])
@@ -197,6 +217,11 @@ def _merge(hosts: Iterable[Host]) -> list[Host]:
 
 
 def _parse_words(words: list[str]) -> Host:
+    ordinary = _ordinary(_WORD, words[0]) if len(words) == 1 else None
+    return ordinary or _parse_with_care(words)
+
+
+def _parse_with_care(words: list[str]) -> Host:
     name, slots = _split_slots(words[0])
     user = None
     if "@" in name:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,3 +177,59 @@ def test_slots_are_a_short_number(slots: str) -> None:
     """Zeros in front do not hide a number that is too large."""
     with pytest.raises(ConfigError, match="slots must be a number from 0 to 100000"):
         parse_hostfile(f"a slots={slots}", "hosts")
+
+
+_LETTERS = st.text(alphabet="aB1_.-:=@[]# \t,0z\u0660", max_size=12)
+_COUNTS = st.sampled_from(["", "0", "2", "007", "100000", "100001", "9999999999", "-1", "x"])
+_ENTRIES = st.builds(
+    "{}{}{}{}".format,
+    st.one_of(
+        st.sampled_from(["a", "A", "w-1.train", "10.0.0.7", "1.2.3", "_x", "a" * 254]), _LETTERS
+    ),
+    st.sampled_from(["", ":", " slots=", "\tslots=", " slots = ", "  slots=2 slots=", " port="]),
+    _COUNTS,
+    st.sampled_from(["", " ", "\t", " # x", "\r", "\x1c"]),
+)
+
+
+@given(st.lists(_ENTRIES, max_size=5), st.sampled_from(["\n", ","]))
+def test_ordinary_forms_mean_what_they_mean_with_care(entries: list[str], sign: str) -> None:
+    """What is read by its form alone is the same host, or the same error, as read word by word."""
+    text = sign.join(entries)
+
+    def read() -> Listed | str:
+        try:
+            return parse_list(text) if sign == "," else parse_hostfile(text, "H")
+        except ConfigError as fault:
+            return str(fault)
+
+    told = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_hosts, "_ordinary", lambda _form, _text: None)
+        assert told == read()
+
+
+@given(
+    st.one_of(
+        st.ip_addresses().map(str),
+        st.text(alphabet="0123456789.:abcdefx%/ -\u0660", max_size=20),
+        st.lists(st.integers(0, 300).map(str), min_size=3, max_size=5).map(".".join),
+    )
+)
+def test_an_address_is_what_the_standard_library_reads(text: str) -> None:
+    """No text is told to be an address, or to be none, against the parser's word."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        assert not model_hosts.is_address(text)
+    else:
+        assert model_hosts.is_address(text)
+
+
+def test_a_hostfile_of_many_is_read_by_its_form_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The careful parser, which costs ten times as much, sees none of the ordinary lines."""
+    monkeypatch.setattr(model_hosts, "_parse_with_care", pytest.fail)
+    for form in ("w-{}.train slots=8", "w-{}.train:8", "w-{}", "10.0.0.{}"):
+        text = "\n".join(form.format(number) for number in range(100))
+        assert len(hosts(text)) == 100
+    assert len(parse_list("w-[0-999]:8").hosts) == 1000
