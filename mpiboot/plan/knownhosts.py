@@ -8,6 +8,7 @@ import hmac
 
 _SSH_PORT = 22
 _REVOKED = "@revoked"
+_PATTERN = frozenset("*?!")
 
 
 def vouched(text: str, name: str, port: int) -> tuple[str, ...]:
@@ -21,17 +22,52 @@ def vouched(text: str, name: str, port: int) -> tuple[str, ...]:
         name: the host as the user named it.
         port: the port of its sshd; a line without a port counts for any.
     """
-    asked = {name.lower()} if port == _SSH_PORT else {name.lower(), f"[{name.lower()}]:{port}"}
-    good, revoked = [], set()
-    for line in text.split("\n"):  # no other sign ends a line for ssh
-        marker, names, key = _entry(line)
-        if not _matches(names, asked):
-            continue
-        if marker == _REVOKED:
-            revoked.add(key)
-        elif not marker:
-            good.append(key)
-    return tuple(dict.fromkeys(key for key in good if key not in revoked))
+    return KnownHosts(text).vouched(name, port)
+
+
+class KnownHosts:
+    """A known_hosts file that is asked for many hosts: lines that name hosts are found by these.
+
+    Only patterns and hashed names have to be compared with each host.
+
+    Args:
+        text: the file's text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines: list[tuple[str, str, str]] = []  # marker, names, key
+        self._named: dict[str, list[int]] = {}  # name → numbers of lines
+        self._others: list[int] = []
+        for line in text.split("\n"):  # no other sign ends a line for ssh
+            entry = _entry(line)
+            if entry[1]:
+                self._add(entry)
+
+    def _add(self, entry: tuple[str, str, str]) -> None:
+        number, names = len(self._lines), entry[1]
+        self._lines.append(entry)
+        if names.startswith("|1|") or not _PATTERN.isdisjoint(names):
+            self._others.append(number)
+            return
+        for name in dict.fromkeys(names.lower().split(",")):
+            self._named.setdefault(name, []).append(number)
+
+    def vouched(self, name: str, port: int) -> tuple[str, ...]:
+        """Return the keys that a host may show; arguments and result as of the function."""
+        if not self._lines:
+            return ()
+        lower = name.lower()
+        asked = {lower} if port == _SSH_PORT else {lower, f"[{lower}]:{port}"}
+        found = {number for one in asked for number in self._named.get(one, ())}
+        found.update(n for n in self._others if _matches(self._lines[n][1], asked))
+        good, revoked = [], set()
+        for number in sorted(found):
+            marker, _, key = self._lines[number]
+            if marker == _REVOKED:
+                revoked.add(key)
+            elif not marker:
+                good.append(key)
+        return tuple(dict.fromkeys(key for key in good if key not in revoked))
 
 
 def _entry(line: str) -> tuple[str, str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mpiboot.model.record import dataclass
 from mpiboot.plan import algorithms
-from mpiboot.plan.knownhosts import vouched
+from mpiboot.plan.knownhosts import KnownHosts
 from mpiboot.plan.layout import Place
 from mpiboot.plan.startups import Startups
 
@@ -217,8 +217,9 @@ def known_hosts(keys: Sequence[str], places: Sequence[Place] = (), given: str = 
         given: text of a known_hosts file for plain-sshd workers.
     """
     lines = [f"* {key}" for key in keys]
-    for place in places:
-        lines += [f"{place.node} {key}" for key in vouched(given, place.name, place.port)]
+    theirs = KnownHosts(given)
+    for place in places if given else ():
+        lines += [f"{place.node} {key}" for key in theirs.vouched(place.name, place.port)]
     return "".join(f"{line}\n" for line in lines)
 
 

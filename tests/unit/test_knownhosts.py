@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpiboot.plan.knownhosts import vouched
+from mpiboot.plan import knownhosts
+from mpiboot.plan.knownhosts import KnownHosts, vouched
 from tests.helpers.quickly import quickly
 
 KEY = "ssh-ed25519 AAAAC3Nz"
@@ -108,3 +109,44 @@ def test_what_is_written_vouches_again(names: list[str], as_hash: bool) -> None:
     text = "".join(f"{hashed(name) if as_hash else name} {KEY}\n" for name in names)
     for name in ("w1", "w2", "fd00::1", "10.0.0.1", "w3"):
         assert bool(vouched(text, name, 22)) is (name in names)
+
+
+_NAMES = st.lists(
+    st.sampled_from(["w1", "W1", "w2", "w*", "!w2", "w?", "[w1]:2222", "[w*]:*", "", "|1|x", hashed("w1")]),
+    min_size=1,
+    max_size=3,
+).map(",".join)  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["", "@revoked ", "@cert-authority ", "#"]), _NAMES,
+                  st.sampled_from([KEY, OTHER])),
+        max_size=6,
+    ),
+    st.sampled_from(["w1", "w2", "W2", "w3"]),
+    st.sampled_from([22, 2222]),
+)  # fmt: skip
+def test_lines_found_by_name_are_those_that_match(
+    lines: list[tuple[str, str, str]], name: str, port: int
+) -> None:
+    """What is found by a host's name is what a look at each line finds."""
+    text = "\n".join(f"{marker}{names} {key}" for marker, names, key in lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knownhosts, "_PATTERN", frozenset(text))  # each line has one of these signs
+        by_each = vouched(text, name, port)
+    assert vouched(text, name, port) == by_each
+
+
+def test_a_file_that_names_many_hosts_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking for each of many hosts looks at no line but its own, and at those with patterns."""
+    looked: list[str] = []
+    matches = knownhosts._matches
+    monkeypatch.setattr(
+        knownhosts,
+        "_matches",
+        lambda names, asked: looked.append(names) or matches(names, asked),
+    )
+    many = KnownHosts("".join(f"w{n} {KEY}\n" for n in range(100)) + f"x* {OTHER}\n")
+    assert all(many.vouched(f"w{n}", 22) == (KEY,) for n in range(100))
+    assert looked == ["x*"] * 100
