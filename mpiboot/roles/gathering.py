@@ -16,6 +16,7 @@ from mpiboot.model.record import replace
 from mpiboot.plan import gather
 from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
 from mpiboot.plan.identity import Own
+from mpiboot.plan.roster import Roster, undecided
 from mpiboot.report.progress import Bar
 from mpiboot.roles.attempts import Approach, Attempted, Attempts, Logins, Pauses, jittered
 from mpiboot.roles.finding import Finder
@@ -60,7 +61,7 @@ class Gathering:
         self._naming = Naming(approach.attempt_s)
         self._attempts = Attempts(approach, own, self._logins, self._naming)
         self.on_change: Callable[[str], None] = lambda _name: None
-        self.seen: dict[str, Seen] = {}
+        self.seen = Roster()
         self.leases: dict[str, Lease] = {}
         self.failures: dict[str, int] = {}
         self.losses: dict[str, int] = {}  # of leases, while others were awaited
@@ -120,7 +121,6 @@ class Gathering:
             self._changed.clear()
             if self._fault is not None:
                 raise self._fault
-            seen = list(self.seen.values())
             terms = Terms(
                 expected=self._count,
                 deadline_s=approach.deadline_s,
@@ -129,18 +129,34 @@ class Gathering:
                 quorum=approach.quorum,
                 patience_s=approach.settle_s if approach.elastic else None,
             )
-            decision = gather.decide(seen, terms, self.waited_s)
-            if decision.verb is not Verb.WAIT:
-                return decision
-            text = gather.progress(seen, terms, self.waited_s)
-            ready = sum(one.reach.ready for one in seen)
-            self._bar.draw(ready, self._count, text)
-            if self._loop.time() >= next_line and not self._bar.shown:
-                logger.info("%s", text)
-                next_line += _LINE_EVERY_S
-            if len(seen) > _MANY:  # each look costs time for each host: take in some news together
-                await asyncio.sleep(len(seen) * _LOOK_S)
-            await self._pause(min(next_line, self._begun + gather.look_again_s(seen, terms)))
+            look_s = approach.deadline_s
+            if not undecided(self.seen, terms, self.waited_s):
+                seen = list(self.seen.values())
+                decision = gather.decide(seen, terms, self.waited_s)
+                if decision.verb is not Verb.WAIT:
+                    return decision
+                look_s = gather.look_again_s(seen, terms)
+                await self._rest()
+            next_line = await self._show(terms, next_line)
+            await self._pause(min(next_line, self._begun + look_s))
+
+    async def _show(self, terms: Terms, next_line: float) -> float:
+        """Show how far it is, on the bar or in a line every few seconds; return when the next is due."""
+        due = self._loop.time() >= next_line
+        if not (self._bar.shown or due):
+            return next_line
+        text = gather.progress(list(self.seen.values()), terms, self.waited_s)
+        self._bar.draw(self.seen.ready, self._count, text)
+        if self._bar.shown:
+            await self._rest()
+            return next_line
+        logger.info("%s", text)
+        return next_line + _LINE_EVERY_S
+
+    async def _rest(self) -> None:
+        """Take in some news together before another look at all hosts, which costs time for each."""
+        if len(self.seen) > _MANY:
+            await asyncio.sleep(len(self.seen) * _LOOK_S)
 
     async def _pause(self, until: float) -> None:
         wait = max(0.0, until - self._loop.time())
@@ -200,13 +216,11 @@ class Gathering:
             if host.name not in self.seen:
                 self._add(host)
         # Ranks land alike in every run when hosts are in the finder's order.
-        self.seen = {name: self.seen[name] for name in {**names, **self.seen}}
+        self.seen.arrange(names)
 
     async def _reach(self, host: Host) -> None:
         """Bring one host from "not tried" to "ready", for as long as the wait lasts."""
-        pauses = Pauses(
-            lambda: sum(not one.reach.ready for one in self.seen.values()), lambda: self.waited_s
-        )
+        pauses = Pauses(lambda: self.seen.pending, lambda: self.waited_s)
         while host.name in self.seen and not self.seen[host.name].reach.ready:
             tried = await self._attempts.once(host, pauses)
             self._take(host, tried)
@@ -235,7 +249,7 @@ class Gathering:
         """Keep a lease where there may be one more; else its worker is told that it is let go."""
         limit = self._approach.lease_limit
         if len(self.leases) >= limit and host.name not in self.leases:
-            if not any(not one.leased for one in self.seen.values()):
+            if not self.seen.unleased:
                 logger.warning("workers beyond %d hold no lease (--lease-limit)", limit)
             lease.send(messages.let_go_message())
             lease.close()
