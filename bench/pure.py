@@ -20,6 +20,7 @@ from mpiboot.mpi.protocol import Node
 from mpiboot.plan import sshconf
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.layout import arrange
+from mpiboot.plan.roster import Roster
 from mpiboot.report.metrics import render
 from mpiboot.report.timeline import Timeline
 from mpiboot.roles import launcher_gauges
@@ -140,7 +141,7 @@ def _seen() -> list[Seen]:
 def _view() -> LauncherView:
     """Make the view of a launcher that runs a job on all of them, their leases beyond the limit."""
     gathered: Any = SimpleNamespace(
-        seen={one.host.name: one for one in _seen()},
+        seen=Roster(_seen()),
         expected=_HOSTS,
         losses={},
         failures={},

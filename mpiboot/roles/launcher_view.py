@@ -123,6 +123,8 @@ class LauncherView:
     def silent(self) -> bool:
         """Tell whether no worker of the job answers any more."""
         gone = {**self.counts.lost, **self.counts.silent}
+        if not gone:
+            return False
         far = [one.name for one in self.layout.places if one.address] if self.layout else []
         return bool(far) and all(name in gone for name in far)
 
@@ -184,6 +186,29 @@ class LauncherView:
         )
         failed = self._failed()
         return [own, *(self._task(one, slots.get(one.host.name), failed) for one in self._seen())]
+
+    def troubled(self) -> list[Task]:
+        """Return those workers among the tasks that have failed, or do not answer."""
+        failed = self._failed()
+        known = {*failed, *self.counts.silent}
+        if not known:
+            return []
+        slots = self._slots()
+        there = (one for one in self._seen() if one.host.name in known)
+        return [self._task(one, slots.get(one.host.name), failed) for one in there]
+
+    def phases(self) -> dict[str, int]:
+        """Count the workers in each phase: what `aggregate` counts of all tasks, by counts alone."""
+        gathered = self.gathering
+        if gathered is None or self.outcome is not None:  # a job ends once: then each is looked at
+            return aggregate(self.tasks(), gathered.expected if gathered else None)
+        seen, troubled = gathered.seen, self.troubled()
+        counts = aggregate(troubled, None)
+        ready = sum(seen[task.name].reach.ready for task in troubled)
+        counts["running"] += seen.ready - ready
+        counts["pending"] += max(len(seen), gathered.expected or 0) - seen.ready
+        counts["pending"] -= len(troubled) - ready
+        return counts
 
     def _failed(self) -> dict[str, str]:
         """Map each worker that has failed to the reason, the first one that is known."""
