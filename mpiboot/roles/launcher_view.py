@@ -142,7 +142,6 @@ class LauncherView:
     def details(self) -> dict[str, object]:
         """Return the launcher's part of the status file."""
         slots = self._slots()
-        tasks = self.tasks()
         expected = self.gathering.expected if self.gathering else None
         return {
             "command": list(self.command),
@@ -159,7 +158,7 @@ class LauncherView:
                 }
                 for one in self._seen()
             ],
-            "aggregate": aggregate(tasks, expected),
+            "aggregate": self.phases(),
             "attempts": [one.to_json() for one in self.attempts],
             "launch_retries": self.attempts_of(Kind.LAUNCH_RETRY),
             "restarts": self.attempts_of(Kind.RESTART),
