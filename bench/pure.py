@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -14,13 +15,15 @@ from typing import Any
 from bench.goal import OURS, RATIO, THEIRS, Aim, Figures, Goal
 from bench.pods import AGENT, Bench
 from mpiboot.model.hosts import Host, parse_hostfile
-from mpiboot.model.outcome import Stage
+from mpiboot.model.outcome import Phase, Stage
 from mpiboot.mpi import openmpi
 from mpiboot.mpi.protocol import Node
 from mpiboot.plan import sshconf
-from mpiboot.plan.gather import Reach, Seen
+from mpiboot.plan.gather import Reach, Seen, Terms, Verb, decide
 from mpiboot.plan.layout import arrange
+from mpiboot.plan.roster import Roster, undecided
 from mpiboot.report.metrics import render
+from mpiboot.report.status import Standing, document
 from mpiboot.report.timeline import Timeline
 from mpiboot.roles import launcher_gauges
 from mpiboot.roles.launcher_view import LauncherView
@@ -98,6 +101,42 @@ def hostfile(box: Bench) -> Figures:
     }
 
 
+def decisions(_box: Bench) -> Figures:
+    """Count the CPU of a wait's decisions while 10,000 hosts become ready one by one; beside them a look.
+
+    Each host is also tried once in vain before, and asks how many are missing to know its pause.
+    """
+    seen = _seen()
+    terms = Terms(expected=_HOSTS, deadline_s=600, strikes=3)
+    begun = time.thread_time()
+    roster = Roster(Seen(host=one.host) for one in seen)
+    verb = Verb.WAIT
+    for one in seen:
+        assert verb is Verb.WAIT
+        assert roster.pending
+        roster[one.host.name] = one
+        if not undecided(roster, terms, 1.0):
+            verb = decide(list(roster.values()), terms, 1.0).verb
+    ended = time.thread_time()
+    assert verb is Verb.GO
+    decide(seen[1:], terms, 1.0)
+    looked = time.thread_time()
+    return {OURS: (ended - begun) * 1000, "one look at all": (looked - ended) * 1000}
+
+
+def status_file(_box: Bench) -> Figures:
+    """Count the CPU of a status document with 10,000 workers, and of its text."""
+    view = _view()
+    begun = time.thread_time()
+    standing = Standing(phase=Phase.RUNNING, conditions=(), tasks=view.tasks())
+    made = document("launcher", view.timeline, standing, view.details(), None)
+    ended = time.thread_time()
+    text = json.dumps(made, indent=2)
+    written = time.thread_time()
+    assert text.count('"ready_after_s"') == _HOSTS
+    return {OURS: (ended - begun) * 1000, "text": (written - ended) * 1000}
+
+
 def metrics(box: Bench) -> Figures:
     """Time the scrape of a launcher with 10,000 workers, and prometheus_client with a series for each."""
     import prometheus_client  # noqa: PLC0415 - nothing else needs it
@@ -140,7 +179,7 @@ def _seen() -> list[Seen]:
 def _view() -> LauncherView:
     """Make the view of a launcher that runs a job on all of them, their leases beyond the limit."""
     gathered: Any = SimpleNamespace(
-        seen={one.host.name: one for one in _seen()},
+        seen=Roster(_seen()),
         expected=_HOSTS,
         losses={},
         failures={},
@@ -176,6 +215,18 @@ GOALS: Mapping[str, Goal] = {
         what="hostfile of 10,000 hosts: text, and atomic write",
         aims=(Aim(most=20), Aim(figure="parse", most=20)),
         run=hostfile,
+        unit="ms",
+    ),
+    "decisions": Goal(
+        what="decisions of a wait in which 10,000 hosts become ready one by one, CPU",
+        aims=(Aim(most=500),),
+        run=decisions,
+        unit="ms",
+    ),
+    "status": Goal(
+        what="the status document of 10,000 workers, CPU",
+        aims=(Aim(most=200),),
+        run=status_file,
         unit="ms",
     ),
     "metrics": Goal(

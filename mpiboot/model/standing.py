@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from mpiboot.model.outcome import Phase
 from mpiboot.model.record import dataclass
@@ -95,13 +95,16 @@ class Task:
         }
 
 
-def aggregate(workers: Mapping[Phase, int], expected: int | None) -> dict[str, int]:
+def aggregate(tasks: Sequence[Task], expected: int | None) -> dict[str, int]:
     """Count the workers in each phase; those that nobody has seen yet are pending.
 
     Args:
-        workers: how many that are known of are in each phase.
-        expected: how many there will be; None while that is not known.
+        tasks: all that is known of.
+        expected: how many workers there will be; None while that is not known.
     """
-    counts = {phase.value.lower(): workers.get(phase, 0) for phase in WORKER_PHASES}
-    counts["pending"] += max(0, (expected or 0) - sum(workers.values()))
+    workers = [task for task in tasks if task.role == "worker"]
+    counts = dict.fromkeys((phase.value.lower() for phase in WORKER_PHASES), 0)
+    for task in workers:
+        counts[task.phase.value.lower()] += 1
+    counts["pending"] += max(0, (expected or 0) - len(workers))
     return counts

@@ -53,10 +53,17 @@ class Board:
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """What became of an announcement: the board afterwards, and why it was refused (empty: not)."""
+    """What became of an announcement.
+
+    Attributes:
+        board: as it is afterwards.
+        refused: why it was refused; empty: it was not.
+        news: whether it says what the board did not say before.
+    """
 
     board: Board
     refused: str = ""
+    news: bool = False
 
 
 def take(board: Board, said: Announcement, held: Collection[str]) -> Taken:
@@ -74,17 +81,19 @@ def take(board: Board, said: Announcement, held: Collection[str]) -> Taken:
     refused = _wrong(board.source, said)
     if refused:
         return Taken(board=board, refused=refused)
-    others = [one for one in board.nodes if _same_place(one, said)]
+    others: list[Announcement] = []
+    kept: list[Announcement] = []
+    for one in board.nodes:  # once, and by two fields: thousands of nodes say so again and again
+        (others if _same_place(one, said) else kept).append(one)
     for other in others:
         if other != said and other.address in held:
             return Taken(board=board, refused=f"{_named(other)} is at {other.address} and alive")
-    kept = [one for one in board.nodes if one not in others]
     if len(kept) >= board.source.awaited:
         stale = next((one for one in kept if one.index is None and one.address not in held), None)
         if stale is None:
             return Taken(board=board, refused=f"all {board.source.awaited} nodes are known already")
         kept.remove(stale)
-    return Taken(board=replace(board, nodes=(*kept, said)))
+    return Taken(board=replace(board, nodes=(*kept, said)), news=said not in others)
 
 
 def _same_place(one: Announcement, other: Announcement) -> bool:

@@ -40,7 +40,7 @@ class Moment:
         stage: what it does.
         outcome: how it ended; None before.
         silent: nobody on whom the job runs answers any more.
-        tasks: the replicas.
+        tasks: the replicas; those that have failed, or do not answer, are enough.
     """
 
     stage: Stage

@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError
@@ -68,10 +69,16 @@ class Layout:
 
     def name_of(self, node: str) -> str:
         """Translate a node name in mpirun's messages back to the user's name for it."""
+        return self._names.get(node, node)
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """Map all that mpirun may call a place to the user's name for it; the first place counts."""
+        names: dict[str, str] = {}
         for place in self.places:
-            if node in (place.node, place.node.split(".")[0], place.address):
-                return place.name
-        return node
+            for called in (place.node, place.node.split(".")[0], place.address):
+                names.setdefault(called, place.name)
+        return names
 
     def table(self) -> str:
         """Lay out host → slots, with where the number comes from."""
@@ -147,12 +154,13 @@ def settle(
         return _label(own_hostname if one.here else one.host.name)
 
     all_of_them = among or chosen
-    many = calls == "address" or (calls == "auto" and len(all_of_them) > _MANY)
-    labels = Counter(label(one) for one in all_of_them) if calls == "auto" and not many else {}
     addresses = Counter(one.address for one in all_of_them)
+    many = calls == "address" or (calls == "auto" and len(all_of_them) > _MANY)
+    by_label = calls == "auto" and not many  # else nothing depends on labels
+    labels = Counter(label(one) for one in all_of_them) if by_label else Counter[str]()
 
     def by_address(one: Seen) -> bool:
-        cut = bool(labels) and labels[label(one)] > 1
+        cut = by_label and labels[label(one)] > 1
         # Pods on one node's network share its address, and differ by their ports.
         return (many or cut) and addresses[one.address] == 1
 

@@ -79,6 +79,7 @@ class Agent:
         self.tasks: Callable[[], Sequence[Task]] = lambda: (
             reporting.own_task(role, self.timeline, self._outcome, self.restarts()),
         )
+        self.troubled: Callable[[], Sequence[Task]] = self.tasks
         self.silent: Callable[[], bool] = lambda: False
         self.record: Callable[[], dict[str, object]] = dict
         self._outcome: Outcome | None = None

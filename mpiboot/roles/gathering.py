@@ -16,6 +16,7 @@ from mpiboot.model.record import replace
 from mpiboot.plan import gather
 from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
 from mpiboot.plan.identity import Own
+from mpiboot.plan.roster import Roster, undecided
 from mpiboot.report.progress import Bar
 from mpiboot.roles.attempts import Approach, Attempted, Attempts, Logins, Pauses, jittered
 from mpiboot.roles.finding import Finder
@@ -51,9 +52,6 @@ class Gathering:
         self._begun = self._loop.time()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
-        self._complete = asyncio.Event()
-        self._ready = 0
-        self._warned = False
         self._count: int | None = None
         self._answer = ""
         self._fault: BaseException | None = None
@@ -63,7 +61,7 @@ class Gathering:
         self._naming = Naming(approach.attempt_s)
         self._attempts = Attempts(approach, own, self._logins, self._naming)
         self.on_change: Callable[[str], None] = lambda _name: None
-        self.seen: dict[str, Seen] = {}
+        self.seen = Roster()
         self.leases: dict[str, Lease] = {}
         self.failures: dict[str, int] = {}
         self.losses: dict[str, int] = {}  # of leases, while others were awaited
@@ -121,10 +119,8 @@ class Gathering:
         next_line = self._begun + _LINE_EVERY_S
         while True:
             self._changed.clear()
-            self._complete.clear()
             if self._fault is not None:
                 raise self._fault
-            seen = list(self.seen.values())
             terms = Terms(
                 expected=self._count,
                 deadline_s=approach.deadline_s,
@@ -133,17 +129,34 @@ class Gathering:
                 quorum=approach.quorum,
                 patience_s=approach.settle_s if approach.elastic else None,
             )
-            decision = gather.decide(seen, terms, self.waited_s)
-            if decision.verb is not Verb.WAIT:
-                return decision
-            text = gather.progress(seen, terms, self.waited_s)
-            self._bar.draw(self._ready, self._count, text)
-            if self._loop.time() >= next_line and not self._bar.shown:
-                logger.info("%s", text)
-                next_line += _LINE_EVERY_S
-            if len(seen) > _MANY:  # each look costs time for each host: take in some news together
-                await came(self._complete, len(seen) * _LOOK_S)
-            await self._pause(min(next_line, self._begun + gather.look_again_s(seen, terms)))
+            look_s = approach.deadline_s
+            if not undecided(self.seen, terms, self.waited_s):
+                seen = list(self.seen.values())
+                decision = gather.decide(seen, terms, self.waited_s)
+                if decision.verb is not Verb.WAIT:
+                    return decision
+                look_s = gather.look_again_s(seen, terms)
+                await self._rest()
+            next_line = await self._show(terms, next_line)
+            await self._pause(min(next_line, self._begun + look_s))
+
+    async def _show(self, terms: Terms, next_line: float) -> float:
+        """Show how far it is, on the bar or in a line every few seconds; return when the next is due."""
+        due = self._loop.time() >= next_line
+        if not (self._bar.shown or due):
+            return next_line
+        text = gather.progress(list(self.seen.values()), terms, self.waited_s)
+        self._bar.draw(self.seen.ready, self._count, text)
+        if self._bar.shown:
+            await self._rest()
+            return next_line
+        logger.info("%s", text)
+        return next_line + _LINE_EVERY_S
+
+    async def _rest(self) -> None:
+        """Take in some news together before another look at all hosts, which costs time for each."""
+        if len(self.seen) > _MANY:
+            await asyncio.sleep(len(self.seen) * _LOOK_S)
 
     async def _pause(self, until: float) -> None:
         wait = max(0.0, until - self._loop.time())
@@ -164,23 +177,11 @@ class Gathering:
             self._changed.set()
 
     def _add(self, host: Host) -> None:
-        self._put(Seen(host=host))
+        self.seen[host.name] = Seen(host=host)
         self._tasks[host.name] = self._begun_task(self._reach(host))
 
-    def _put(self, one: Seen) -> None:
-        """Keep the last thing seen of a host, and count: each try of thousands asks how many wait."""
-        before = self.seen.get(one.host.name)
-        self.seen[one.host.name] = one
-        self._ready += one.reach.ready - (before is not None and before.reach.ready)
-        if self._count is not None and self._ready >= max(self._count, self._approach.quorum):
-            self._complete.set()
-
-    def _pending(self) -> int:
-        return len(self.seen) - self._ready
-
     def _drop(self, name: str) -> None:
-        before = self.seen.pop(name, None)
-        self._ready -= before is not None and before.reach.ready
+        self.seen.pop(name, None)
         self._tasks.pop(name).cancel()
         lease = self.leases.pop(name, None)
         if lease is not None:
@@ -215,11 +216,11 @@ class Gathering:
             if host.name not in self.seen:
                 self._add(host)
         # Ranks land alike in every run when hosts are in the finder's order.
-        self.seen = {name: self.seen[name] for name in {**names, **self.seen}}
+        self.seen.arrange(names)
 
     async def _reach(self, host: Host) -> None:
         """Bring one host from "not tried" to "ready", for as long as the wait lasts."""
-        pauses = Pauses(self._pending, lambda: self.waited_s)
+        pauses = Pauses(lambda: self.seen.pending, lambda: self.waited_s)
         while host.name in self.seen and not self.seen[host.name].reach.ready:
             tried = await self._attempts.once(host, pauses)
             self._take(host, tried)
@@ -239,7 +240,7 @@ class Gathering:
                 tried.lease.close()
             return
         leased = tried.seen.leased if tried.lease is None else self._hold(host, tried.lease)
-        self._put(replace(tried.seen, ready_after_s=self.waited_s, leased=leased))
+        self.seen[host.name] = replace(tried.seen, ready_after_s=self.waited_s, leased=leased)
         logger.debug("%s: %s after %.2f s", host.name, tried.seen.reach.value, self.waited_s)
         self._changed.set()
         self.on_change(host.name)
@@ -248,8 +249,7 @@ class Gathering:
         """Keep a lease where there may be one more; else its worker is told that it is let go."""
         limit = self._approach.lease_limit
         if len(self.leases) >= limit and host.name not in self.leases:
-            if not self._warned:
-                self._warned = True
+            if not self.seen.unleased:
                 logger.warning("workers beyond %d hold no lease (--lease-limit)", limit)
             lease.send(messages.let_go_message())
             lease.close()
@@ -299,7 +299,7 @@ class Gathering:
         if before is None:
             return
         strikes = before.strikes + 1 if before.reach is reach else 1
-        self._put(Seen(host=host, reach=reach, detail=detail, strikes=strikes))
+        self.seen[host.name] = Seen(host=host, reach=reach, detail=detail, strikes=strikes)
         self._failed(reach.name.lower())
         if before.reach is not reach:
             logger.debug("%s: %s %s", host.name, reach.value, detail)

@@ -70,6 +70,7 @@ class Launcher:
         agent.details = self._view.details
         agent.families = launcher_gauges.of(self._view)
         agent.tasks = self._view.tasks
+        agent.troubled = self._view.troubled
         agent.silent = self._view.silent
         agent.record = self._view.record
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from mpiboot.model.outcome import Stage
-from mpiboot.model.standing import aggregate
 from mpiboot.plan.retry import Kind
+from mpiboot.plan.roster import Roster
 from mpiboot.report import catalogue
 from mpiboot.report.metrics import Family, Metric
 from mpiboot.roles.launcher_view import LauncherView
@@ -23,15 +23,14 @@ def of(view: LauncherView) -> Callable[[], Sequence[Family]]:
 
 def _workers(view: LauncherView) -> Iterator[Family]:
     gathered = view.gathering
-    expected = gathered.expected if gathered else None
-    seen = list(gathered.seen.values()) if gathered else []
-    waited = [one for one in seen if one.ready_after_s is not None]
-    yield catalogue.WORKERS_EXPECTED.one(expected or 0)
-    yield catalogue.WORKERS_READY.one(sum(one.reach.ready for one in seen))
-    yield catalogue.WORKERS.by(aggregate(view.phases(), expected))
-    if len(waited) <= _HOSTS:
-        yield catalogue.WORKER_WAIT.by({one.host.name: one.ready_after_s or 0.0 for one in waited})
-    yield catalogue.LONGEST_WAIT.one(max((one.ready_after_s or 0.0 for one in waited), default=0))
+    seen = gathered.seen if gathered else Roster()
+    yield catalogue.WORKERS_EXPECTED.one((gathered.expected if gathered else None) or 0)
+    yield catalogue.WORKERS_READY.one(seen.ready)
+    yield catalogue.WORKERS.by(view.phases())
+    if seen.ready <= _HOSTS:
+        waited = ((one.host.name, one.ready_after_s) for one in seen.values())
+        yield catalogue.WORKER_WAIT.by({name: s for name, s in waited if s is not None})
+    yield catalogue.LONGEST_WAIT.one(seen.longest_s)
     yield catalogue.PROBE_FAILURES.by(gathered.failures if gathered else {})
 
 

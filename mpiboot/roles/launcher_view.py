@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mpiboot.link.client import Lease
@@ -124,6 +123,8 @@ class LauncherView:
     def silent(self) -> bool:
         """Tell whether no worker of the job answers any more."""
         gone = {**self.counts.lost, **self.counts.silent}
+        if not gone:
+            return False
         far = [one.name for one in self.layout.places if one.address] if self.layout else []
         return bool(far) and all(name in gone for name in far)
 
@@ -157,7 +158,7 @@ class LauncherView:
                 }
                 for one in self._seen()
             ],
-            "aggregate": aggregate(self.phases(), expected),
+            "aggregate": self.phases(),
             "attempts": [one.to_json() for one in self.attempts],
             "launch_retries": self.attempts_of(Kind.LAUNCH_RETRY),
             "restarts": self.attempts_of(Kind.RESTART),
@@ -185,30 +186,28 @@ class LauncherView:
         failed = self._failed()
         return [own, *(self._task(one, slots.get(one.host.name), failed) for one in self._seen())]
 
-    def phases(self) -> Mapping[Phase, int]:
-        """Count the workers in each phase, by groups: there may be many, and it is asked often."""
+    def troubled(self) -> list[Task]:
+        """Return those workers among the tasks that have failed, or do not answer."""
         failed = self._failed()
-        apart = failed.keys() | self.counts.silent.keys()
-        slots = self._slots() if self._has_run else {}
-        counts: Counter[Phase] = Counter()
-        alike = self._seen()
-        if apart:
-            counts.update(
-                self._standing(one, one.host.name in slots, failed)[0]
-                for one in alike
-                if one.host.name in apart
-            )
-            alike = [one for one in alike if one.host.name not in apart]
-        ready = [one for one in alike if one.reach.ready]
-        counts[Phase.PENDING] += len(alike) - len(ready)
-        over = sum(one.host.name in slots for one in ready) if slots else 0
-        counts[Phase.SUCCEEDED] += over
-        counts[Phase.RUNNING] += len(ready) - over
-        return counts
+        known = {*failed, *self.counts.silent}
+        if not known:
+            return []
+        slots = self._slots()
+        there = (one for one in self._seen() if one.host.name in known)
+        return [self._task(one, slots.get(one.host.name), failed) for one in there]
 
-    @property
-    def _has_run(self) -> bool:
-        return self.outcome is not None and self.outcome.ran
+    def phases(self) -> dict[str, int]:
+        """Count the workers in each phase: what `aggregate` counts of all tasks, by counts alone."""
+        gathered = self.gathering
+        if gathered is None or self.outcome is not None:  # a job ends once: then each is looked at
+            return aggregate(self.tasks(), gathered.expected if gathered else None)
+        seen, troubled = gathered.seen, self.troubled()
+        counts = aggregate(troubled, None)
+        ready = sum(seen[task.name].reach.ready for task in troubled)
+        counts["running"] += seen.ready - ready
+        counts["pending"] += max(len(seen), gathered.expected or 0) - seen.ready
+        counts["pending"] -= len(troubled) - ready
+        return counts
 
     def _failed(self) -> dict[str, str]:
         """Map each worker that has failed to the reason, the first one that is known."""
@@ -218,7 +217,9 @@ class LauncherView:
 
     def _task(self, seen: Seen, slots: int | None, failed: Mapping[str, str]) -> Task:
         name = seen.host.name
-        phase, reason = self._standing(seen, slots is not None, failed)
+        phase, reason = self._phase(seen, takes_part=slots is not None)
+        if name in failed:
+            phase, reason = Phase.FAILED, failed[name]
         losses = self.gathering.losses if self.gathering else {}
         return Task(
             name=name,
@@ -230,18 +231,16 @@ class LauncherView:
             slots=slots,
         )
 
-    def _standing(
-        self, seen: Seen, takes_part: bool, failed: Mapping[str, str]
-    ) -> tuple[Phase, str]:
-        """Tell how a worker stands as a part of this job, and why."""
+    def _phase(self, seen: Seen, *, takes_part: bool) -> tuple[Phase, str]:
+        """Tell how a worker stands as a part of this job that has not failed, and why."""
         name = seen.host.name
-        if name in failed:
-            return Phase.FAILED, failed[name]
         if name in self.counts.silent:
             return Phase.UNKNOWN, self.counts.silent[name]
         if not seen.reach.ready:
             return Phase.PENDING, f"{seen.reach.value} {seen.detail}".strip()
-        return (Phase.SUCCEEDED if self._has_run and takes_part else Phase.RUNNING), ""
+        if self.outcome is not None and self.outcome.ran and takes_part:
+            return Phase.SUCCEEDED, ""
+        return Phase.RUNNING, ""
 
     def _seen(self) -> list[Seen]:
         return list(self.gathering.seen.values()) if self.gathering else []

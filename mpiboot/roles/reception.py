@@ -72,13 +72,12 @@ class Reception:
             why = "no announcement is expected" if said else "the announcement is of the wrong form"
             client.send(messages.heard_message(why))
             return
-        before = self.board
-        taken = announcing.take(before, said, self._held())
+        taken = announcing.take(self.board, said, self._held())
         self.board = taken.board
         client.send(messages.heard_message(taken.refused))
         if taken.refused:
             logger.warning("announcement of %s refused: %s", said.address[:60], taken.refused)
-        elif said not in before.nodes:
+        elif taken.news:
             logger.debug("node %s is at %s port %s", said.index, said.address, said.port)
             self.changed.set()
 

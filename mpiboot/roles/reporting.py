@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mpiboot.model import redacted
 from mpiboot.model import settings as declared
-from mpiboot.model.outcome import Outcome, phase_of
+from mpiboot.model.outcome import Outcome, Phase, phase_of
 from mpiboot.model.settings import Settings
 from mpiboot.model.spec import LAUNCHER
 from mpiboot.model.standing import Condition, Task
@@ -36,6 +36,7 @@ class Source(Protocol):
     details: Callable[[], dict[str, object]]
     families: Callable[[], Sequence[Family]]
     tasks: Callable[[], Sequence[Task]]
+    troubled: Callable[[], Sequence[Task]]  # those of them that failed, or do not answer
     silent: Callable[[], bool]
     record: Callable[[], dict[str, object]]
     directory: Path
@@ -101,35 +102,40 @@ class Reporting:
             status.write_status(Path(chosen) if chosen else directory / STATUS, document)
 
     def _document(self) -> dict[str, object]:
-        standing = self._advance()
-        return status.document(
-            self._role, self._timeline, standing, self._source.details(), self.outcome
-        )
+        self._conditions = self._known(self.outcome)
+        return self._told(self._conditions, self.outcome)
 
     def foreseen(self, outcome: Outcome | None) -> dict[str, object]:
         """Return the status as it would be with that outcome; nothing of it is kept."""
+        return self._told(self._known(outcome), outcome)
+
+    def _told(self, known: Sequence[Condition], outcome: Outcome | None) -> dict[str, object]:
+        standing = status.Standing(
+            phase=self._phase(outcome), conditions=known, tasks=self._source.tasks()
+        )
         return status.document(
-            self._role, self._timeline, self._standing(outcome), self._source.details(), outcome
+            self._role, self._timeline, standing, self._source.details(), outcome
         )
 
-    def _advance(self) -> status.Standing:
-        standing = self._standing(self.outcome)
-        self._conditions = tuple(standing.conditions)
-        return standing
+    def _known(self, outcome: Outcome | None) -> tuple[Condition, ...]:
+        """Return the conditions of now; they depend on no task that is well."""
+        source = self._source
+        now = Moment(
+            stage=self._timeline.stage,
+            outcome=outcome,
+            silent=source.silent(),
+            tasks=source.troubled(),
+        )
+        return conditions.advance(self._conditions, now, wall_clock())
 
-    def _standing(self, outcome: Outcome | None) -> status.Standing:
-        stage, silent, tasks = self._timeline.stage, self._source.silent(), self._source.tasks()
-        now = Moment(stage=stage, outcome=outcome, silent=silent, tasks=tasks)
-        known = conditions.advance(self._conditions, now, wall_clock())
-        phase = phase_of(stage, outcome, silent=silent)
-        return status.Standing(phase=phase, conditions=known, tasks=tasks)
+    def _phase(self, outcome: Outcome | None) -> Phase:
+        return phase_of(self._timeline.stage, outcome, silent=self._source.silent())
 
     def metrics(self) -> str:
         """Return the metrics of now as text."""
-        standing = self._advance()
-        common = gauging.common(
-            self._role, self._timeline, standing.phase, standing.conditions, self.outcome
-        )
+        self._conditions = self._known(self.outcome)
+        phase = self._phase(self.outcome)
+        common = gauging.common(self._role, self._timeline, phase, self._conditions, self.outcome)
         orphans = catalogue.ORPHANS.one(self._source.orphans_reaped)
         return metrics.render([*common, orphans, *self._source.families()])
 

@@ -60,6 +60,7 @@ def test_a_board_is_sound_whatever_is_announced(
         taken = announcing.take(made, one, held)
         assert taken.refused.isprintable()
         assert taken.board == made if taken.refused else one in taken.board.nodes
+        assert taken.news is (not taken.refused and one not in made.nodes)
         kept = {each.address for each in made.nodes if each.address in held}
         assert kept <= {each.address for each in taken.board.nodes}
         made = taken.board

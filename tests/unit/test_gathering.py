@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from mpiboot.link import client
 from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import Host, Listed
-from mpiboot.plan.gather import Seen
+from mpiboot.plan import gather
+from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
 from mpiboot.plan.identity import Own
 from mpiboot.report.progress import Bar
 from mpiboot.roles.attempts import Approach
@@ -37,3 +39,34 @@ def test_a_fault_that_nobody_foresaw_ends_the_wait() -> None:
 
     with pytest.raises(RuntimeError, match="can't start new thread"):
         asyncio.run(within(5.0, wait()))
+
+
+def test_news_of_many_hosts_cost_no_look_at_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as most are missing, each one that comes is counted, and only the last one decides."""
+    looks = 0
+    decide = gather.decide
+
+    def watched(seen: Sequence[Seen], terms: Terms, waited_s: float) -> Decision:
+        nonlocal looks
+        looks += 1
+        return decide(seen, terms, waited_s)
+
+    async def comes(host: Host) -> Seen:
+        await asyncio.sleep(int(host.name[1:]) / 1000)
+        return Seen(host=host, reach=Reach.BY_AGENT, address="192.0.2.1")
+
+    approach = Approach(
+        login=cast("client.Terms", None),  # nobody logs in
+        user="root", port=22, attempt_s=1.0, settle_s=1.0, deadline_s=20.0, strikes=3,
+        through=comes,
+    )  # fmt: skip
+
+    async def wait() -> Decision:
+        own = Own(hostname="launcher", addresses=(), facts=Facts())
+        found = Listed(hosts=tuple(Host(name=f"w{number}") for number in range(300)))
+        return await Gathering(found, approach, own, Bar("off")).run()
+
+    monkeypatch.setattr(gather, "decide", watched)
+    decision = asyncio.run(within(15.0, wait()))
+    assert (decision.verb, len(decision.chosen)) == (Verb.GO, 300)
+    assert looks == 1

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpiboot.model.hosts import Host
 from mpiboot.model.outcome import Failure, Fault, Outcome, Phase, Stage
-from mpiboot.model.record import replace
+from mpiboot.model.standing import aggregate
 from mpiboot.mpi import openmpi4
 from mpiboot.plan import evidence, verdict
 from mpiboot.plan.gather import Reach, Seen
 from mpiboot.plan.layout import Layout, Place
 from mpiboot.plan.loss import Kind, Loss
 from mpiboot.plan.retry import Kind as Trial
+from mpiboot.plan.roster import Roster
 from mpiboot.report import catalogue
 from mpiboot.report.timeline import Timeline
 from mpiboot.roles import launcher_gauges
@@ -29,12 +30,10 @@ def view_of(workers: int) -> LauncherView:
     """Make the view of a launcher whose workers are all there."""
     names = [f"w{number}" for number in range(workers)]
     gathering: Any = SimpleNamespace(
-        seen={
-            name: Seen(
-                host=Host(name=name), reach=Reach.READY, address="10.0.0.1", ready_after_s=number
-            )
+        seen=Roster(
+            Seen(host=Host(name=name), reach=Reach.READY, address="10.0.0.1", ready_after_s=number)
             for number, name in enumerate(names)
-        },
+        ),
         expected=workers,
         losses={},
         failures={},
@@ -89,36 +88,6 @@ def test_the_end_of_a_job() -> None:
     assert list(phases(view).values()) == [Phase.RUNNING, Phase.RUNNING]
 
 
-STATES = st.tuples(
-    st.sampled_from([Reach.READY, Reach.PLAIN, Reach.REFUSED, Reach.KEY_REFUSED]),
-    st.sampled_from([None, Kind.GONE, Kind.FROZEN]),
-    st.booleans(),
-)
-
-
-@given(st.lists(STATES, max_size=8), st.sampled_from([None, True, False]))
-def test_phases_are_counted_as_the_tasks_have_them(
-    states: list[tuple[Reach, Kind | None, bool]], ran: bool | None
-) -> None:
-    """By groups, so that a scrape of thousands costs little; nobody is left out, or counted twice."""
-    view = view_of(len(states))
-    assert view.gathering is not None
-    assert view.layout is not None
-    part = []
-    for (name, seen), (reach, loss, takes_part) in zip(
-        view.gathering.seen.items(), states, strict=True
-    ):
-        view.gathering.seen[name] = replace(seen, reach=reach)
-        if loss is not None:
-            lose(view, name, loss)
-        part += [one for one in view.layout.places if one.name == name and takes_part]
-    view.layout = Layout(places=tuple(part), np=len(part))
-    if ran is not None:
-        view.outcome = Outcome(code=0, fault=Fault.NONE, message="m", ran=ran)
-    counted = {phase: count for phase, count in view.phases().items() if count}
-    assert counted == Counter(phases(view).values())
-
-
 def test_a_new_attempt_forgets_who_was_lost() -> None:
     """Losses are of one attempt; sums stay."""
     view = view_of(1)
@@ -130,6 +99,54 @@ def test_a_new_attempt_forgets_who_was_lost() -> None:
     assert view.counts.leases_lost == 1
     assert [one["number"] for one in cast("Any", view.details()["attempts"])] == [1, 2]
     assert view.details()["restarts"] == 1
+
+
+_STATES = st.sampled_from([None, Reach.UNTRIED, Reach.REFUSED, Reach.READY, Reach.PLAIN])
+
+
+@given(
+    st.lists(_STATES, max_size=6),
+    st.lists(st.sampled_from(["w0", "w1", "w2", "x"]), max_size=3),
+    st.lists(st.sampled_from(["w0", "w1", "w2", "x"]), max_size=3),
+    st.one_of(st.none(), st.integers(0, 8)),
+    st.sampled_from([None, 0, 3, 242]),
+)
+def test_phases_that_are_counted_are_those_of_the_tasks(
+    reached: list[Reach | None], lost: list[str], silent: list[str], expected: int | None,
+    code: int | None,
+) -> None:  # fmt: skip
+    """A scrape counts what the status file lists, and its conditions miss no task in trouble."""
+    view = view_of(len(reached))
+    gathering: Any = view.gathering
+    gathering.expected = expected
+    for number, reach in enumerate(reached):
+        if reach is None:
+            del gathering.seen[f"w{number}"]
+        else:
+            gathering.seen[f"w{number}"] = Seen(host=Host(name=f"w{number}"), reach=reach)
+    for names, kind in ((lost, Kind.GONE), (silent, Kind.FROZEN)):
+        for name in names:
+            lose(view, name, kind)
+    if code is not None:
+        failures = (Failure(message="m", host="w1"),)
+        view.outcome = Outcome(
+            code=code, fault=Fault.USER, message="m", ran=code != 242, failures=failures
+        )
+    tasks = view.tasks()
+    assert view.phases() == aggregate(tasks, expected)
+    wrong = (Phase.FAILED, Phase.UNKNOWN)
+    assert [one for one in view.troubled() if one.phase in wrong] == [
+        one for one in tasks if one.role == "worker" and one.phase in wrong
+    ]
+
+
+def test_a_scrape_of_a_job_that_is_well_looks_at_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it costs does not grow with the workers: no task is made of any, and no one is counted."""
+    view = view_of(300)
+    monkeypatch.setattr(LauncherView, "_task", pytest.fail)
+    monkeypatch.setattr(Roster, "values", pytest.fail)
+    monkeypatch.setattr(Roster, "__iter__", pytest.fail)
+    assert gauges(view)[catalogue.WORKERS.name]["running",] == 300
 
 
 def test_testimony_is_counted() -> None:

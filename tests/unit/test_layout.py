@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from mpiboot.errors import ConfigError, ExitCode
 from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import Host
+from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Node
 from mpiboot.plan import layout as layouts
 from mpiboot.plan.gather import Reach, Seen
-from mpiboot.plan.layout import arrange, node_name, settle
+from mpiboot.plan.layout import Place, arrange, node_name, settle
+
+
+class Visited(tuple[Place, ...]):  # noqa: SLOT001 - it counts
+    """Places that count how many of them are looked at."""
+
+    visits = 0
+
+    def __iter__(self) -> Iterator[Place]:
+        for place in super().__iter__():
+            self.visits += 1
+            yield place
 
 
 def ready(
@@ -100,6 +114,26 @@ def test_nodes_in_messages_get_their_names_back() -> None:
     layout = arrange([ready("my_app_1", slots=1)], own_hostname="me", slots="1", np=0)
     assert layout.name_of("10.0.0.9") == "my_app_1"
     assert layout.name_of("stranger") == "stranger"
+
+
+def test_the_first_place_that_is_called_so_counts() -> None:
+    """Where a name fits several places, the first in the job's order is meant."""
+    chosen = [ready("w.a", slots=1), ready("w.b", slots=1)]
+    layout = arrange(chosen, own_hostname="me", slots="1", np=0, calls="name")
+    assert [layout.name_of(name) for name in ("w", "w.a", "w.b", "10.0.0.9")] == [
+        "w.a", "w.a", "w.b", "w.a",
+    ]  # fmt: skip
+
+
+def test_names_in_messages_cost_no_look_at_all_places() -> None:
+    """A job whose ranks fail all at once asks for a name per rank: places are gone through once."""
+    layout = arrange(
+        [ready(f"w{n}", slots=1) for n in range(50)], own_hostname="me", slots="1", np=0
+    )
+    places = Visited(layout.places)
+    watched = replace(layout, places=places)
+    assert [watched.name_of(f"w{n}") for n in range(50)] == [f"w{n}" for n in range(50)]
+    assert places.visits == 50
 
 
 def test_names_that_open_mpi_would_merge_become_addresses() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable
 from enum import Enum
 from typing import Any
@@ -80,7 +79,7 @@ def launcher_document(
         "expected": None,
         "ranks": {"expected": 2, "started": 1, "ended": 0},
         "hosts": [],
-        "aggregate": aggregate(Counter(one.phase for one in tasks), 3),
+        "aggregate": aggregate(tasks, 3),
         "attempts": [
             Attempt(number=1, kind=retry.Kind.FIRST, began=wall_clock(), outcome=outcome).to_json()
         ],
