@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from mpiboot.link import client
@@ -16,10 +17,31 @@ from mpiboot.runtime import rlimits
 from mpiboot.runtime.keys import KeyMaterial
 
 
+async def terms(settings: Settings, keys: Awaitable[KeyMaterial], launcher_id: str) -> client.Terms:
+    """Say what all logins have in common, once the job's keys are made.
+
+    Args:
+        settings: what the user chose.
+        keys: are being made.
+        launcher_id: by which workers know this launcher.
+
+    Raises:
+        ConfigError: there are no keys, or the user's known_hosts file cannot be read.
+    """
+    material = await keys
+    return client.Terms(
+        identity=material.identity,
+        host_publics=material.host_publics,
+        known_hosts=ground.known_hosts(settings, material),
+        hello=gathering.hello(launcher_id),
+        timeout_s=settings.attempt_timeout_s,
+        lost_s=settings.lease_timeout_s,
+    )
+
+
 def approach(
     settings: Settings,
-    material: KeyMaterial,
-    launcher_id: str,
+    login: asyncio.Future[client.Terms],
     user: str,
     through: Callable[[Host], Awaitable[Seen]] | None,
 ) -> Approach:
@@ -27,24 +49,13 @@ def approach(
 
     Args:
         settings: what the user chose.
-        material: the job's keys.
-        launcher_id: by which workers know this launcher.
+        login: what all logins have in common.
         user: to log in as where nothing else is said.
         through: asks a host through the program in place of ssh; None: over ssh.
-
-    Raises:
-        ConfigError: the user's known_hosts file cannot be read.
     """
     room = rlimits.room_for(holding.descriptors(settings.lease_limit))
     return Approach(
-        login=client.Terms(
-            identity=material.identity,
-            host_publics=material.host_publics,
-            known_hosts=ground.known_hosts(settings, material),
-            hello=gathering.hello(launcher_id),
-            timeout_s=settings.attempt_timeout_s,
-            lost_s=settings.lease_timeout_s,
-        ),
+        login=login,
         user=user,
         port=default_port(settings),
         attempt_s=settings.attempt_timeout_s,

@@ -138,11 +138,12 @@ class Attempt:
         installed = asyncio.ensure_future(self._find_installed())
         installed.add_done_callback(_taken_note)
         loop = asyncio.get_running_loop()
-        loop.run_in_executor(None, client.load)
-        material = await keyring.prepare(self._settings, agent.env, agent.directory)
         own = await loop.run_in_executor(None, ground.own, agent.job_env)
+        # Workers' sshds answer while keys are made here, and what speaks to them is loaded.
+        loop.run_in_executor(None, client.load)
+        keys = asyncio.ensure_future(keyring.prepare(self._settings, agent.env, agent.directory))
         self._enter(Stage.WAITING)
-        decision = await self._gather(source, material, own, installed)
+        decision = await self._gather(source, keys, own, installed)
         if decision is None:
             return agent.stopped_while("waiting for workers")
         if decision.verb is Verb.FAIL:
@@ -150,7 +151,7 @@ class Attempt:
         self._enter(Stage.LAUNCHING)
         if not await agent.unless_stopped(installed):
             return agent.stopped_while("launching")
-        planning = Planning(agent, installed.result(), material, self._view.command)
+        planning = Planning(agent, installed.result(), await keys, self._view.command)
         masters = {} if self._purpose.rehearsal else self._shared(decision, own)
         planned = await planning.plan(decision, own, self._own_address(own), masters)
         self._view.layout, self._view.plan = planned.arranged, planned.plan
@@ -174,7 +175,7 @@ class Attempt:
     async def _gather(
         self,
         source: Source,
-        material: KeyMaterial,
+        keys: asyncio.Future[KeyMaterial],
         own: Own,
         installed: asyncio.Future[Installation],
     ) -> Decision | None:
@@ -182,8 +183,9 @@ class Attempt:
         settings, agent = self._settings, self._agent
         through = rshagent.through(agent)
         user = "" if through else settings.ssh_user or account.name(agent.job_env)
-        launcher_id = self._claimant.launcher_id
-        approach = approaching.approach(settings, material, launcher_id, user, through)
+        terms = asyncio.ensure_future(approaching.terms(settings, keys, self._claimant.launcher_id))
+        terms.add_done_callback(_taken_note)
+        approach = approaching.approach(settings, terms, user, through)
         self._gathering = Gathering(self._find(source), approach, own, Bar(settings.progress))
         self._view.gathering = self._gathering
         script = discovery.path(settings, str(agent.directory))
@@ -191,7 +193,7 @@ class Attempt:
         self._gathering.on_change = lambda _name: found.update()
         waiting = asyncio.ensure_future(self._gathering.run())
         waiting.add_done_callback(_taken_note)
-        done = await agent.unless_stopped(_first_fault(waiting, installed))
+        done = await agent.unless_stopped(_first_fault(waiting, installed, terms))
         return waiting.result() if done else None
 
     def _shared(self, decision: Decision, own: Own) -> Mapping[str, str]:
@@ -271,19 +273,24 @@ def _taken_note(task: asyncio.Future[Any]) -> None:
 
 
 async def _first_fault(
-    waiting: asyncio.Future[Decision], installed: asyncio.Future[Installation]
+    waiting: asyncio.Future[Decision],
+    installed: asyncio.Future[Installation],
+    terms: asyncio.Future[Any],
 ) -> None:
-    """Wait for the decision; a fault of the installation ends the wait, after a moment.
+    """Wait for the decision; a fault of the keys ends the wait, and one of the installation soon.
 
-    The moment lets workers that are up be reached, so that they can be released.
+    The moment lets workers that are up be reached, so that they can be released; without keys they
+    cannot.
     """
+    pending: set[asyncio.Future[Any]] = {waiting, installed, terms}
     try:
-        either: set[asyncio.Future[Any]] = {waiting, installed}
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if installed.done() and installed.exception() is not None:
-            await asyncio.wait({waiting}, timeout=_RELEASE_S)
-            installed.result()
-        await asyncio.wait({waiting})
+        while not waiting.done():
+            ended, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            if terms in ended:
+                terms.result()
+            if installed in ended and installed.exception() is not None:
+                await asyncio.wait({waiting}, timeout=_RELEASE_S)
+                installed.result()
     finally:
         if not waiting.done():
             waiting.cancel()

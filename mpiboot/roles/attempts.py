@@ -43,7 +43,7 @@ class Approach:
     """How workers are approached.
 
     Attributes:
-        login: what all logins have in common.
+        login: what all logins have in common, once the job's keys are made.
         user: default login name.
         port: default port.
         attempt_s: bound of one connection or look-up.
@@ -56,7 +56,7 @@ class Approach:
         through: asks a host through the program in place of ssh; None: over ssh.
     """
 
-    login: client.Terms
+    login: asyncio.Future[client.Terms]
     user: str
     port: int
     attempt_s: float
@@ -249,12 +249,14 @@ class Logins:
     """Logins under way; each blocks a thread and cannot be called back.
 
     Args:
-        terms: what all logins have in common.
+        terms: what all logins have in common; connections are made while it is found.
         on_late: gets the lease of a login that nobody waits for any more, so that its worker,
             which believes in a launcher now, is told how it went.
     """
 
-    def __init__(self, terms: client.Terms, on_late: Callable[[Host, Lease], None]) -> None:
+    def __init__(
+        self, terms: asyncio.Future[client.Terms], on_late: Callable[[Host, Lease], None]
+    ) -> None:
         self._terms = terms
         self._on_late = on_late
         self._running: set[asyncio.Future[Login]] = set()
@@ -280,12 +282,13 @@ class Logins:
     async def login(self, host: Host, sock: socket.socket, port: int, user: str) -> Login:
         """Log in over a connected socket, once the others leave room for it."""
         try:
+            terms = await asyncio.shield(self._terms)
             await self._turn()
         except BaseException:
             sock.close()
             raise
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(None, client.login, sock, host.name, port, user, self._terms)
+        work = loop.run_in_executor(None, client.login, sock, host.name, port, user, terms)
         self._running.add(work)
         work.add_done_callback(self._ended)
         try:

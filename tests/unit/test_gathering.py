@@ -27,7 +27,7 @@ async def no_thread(_host: Host) -> Seen:
 def test_a_fault_that_nobody_foresaw_ends_the_wait() -> None:
     """A host whose attempts cannot be made is not waited for until the deadline."""
     approach = Approach(
-        login=cast("client.Terms", None),  # nobody logs in
+        login=cast("asyncio.Future[client.Terms]", None),  # nobody logs in
         user="root", port=22, attempt_s=1.0, settle_s=1.0, deadline_s=20.0, strikes=3,
         through=no_thread,
     )  # fmt: skip
@@ -56,7 +56,7 @@ def test_news_of_many_hosts_cost_no_look_at_all_of_them(monkeypatch: pytest.Monk
         return Seen(host=host, reach=Reach.BY_AGENT, address="192.0.2.1")
 
     approach = Approach(
-        login=cast("client.Terms", None),  # nobody logs in
+        login=cast("asyncio.Future[client.Terms]", None),  # nobody logs in
         user="root", port=22, attempt_s=1.0, settle_s=1.0, deadline_s=20.0, strikes=3,
         through=comes,
     )  # fmt: skip

@@ -45,7 +45,8 @@ class Closing:
 def begin(
     monkeypatch: pytest.MonkeyPatch, takes_s: float, count: int
 ) -> tuple[Slow, Logins, list[asyncio.Task[Login]], list[Any]]:
-    slow, terms = Slow(takes_s), None
+    slow, terms = Slow(takes_s), asyncio.get_running_loop().create_future()
+    terms.set_result(None)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(64))
     monkeypatch.setattr(client, "login", slow)
     made: Any = Logins
