@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from mpiboot.plan import ownargs, ownjob, owntools, standins
+from mpiboot.plan import dvm, ownargs, ownjob, owntools, standins
 from mpiboot.plan.ownjob import Job
 from mpiboot.plan.ownrun import HOROVODRUN
 from mpiboot.plan.standins import ASIDE
@@ -42,9 +42,30 @@ def main() -> NoReturn:
         args, notes = list(rewritten.args), (*changes.notes, *rewritten.notes)
         env["PATH"] = without(env.get("PATH", os.defpath), document["bin"])
     say(notes, as_json=job.json_log)
+    if job.dvm and name in dvm.NAMES:
+        within(job, document["programs"][name]["path"], args, env)
     ignored = job.ignore_sigpipe and name not in (standins.SSH, HOROVODRUN)
     restored = (signal.SIGXFSZ,) if ignored else (signal.SIGPIPE, signal.SIGXFSZ)
     become(document["programs"][name], args, env, restored)
+
+
+def within(job: Job, mpirun: str, args: list[str], env: dict[str, str]) -> None:
+    """Run this call in the daemons that stay, and end as it did; return where it must be another one."""
+    call = dvm.call(args, job)
+    why, later = call.unfit, ""
+    if not why:
+        from mpiboot.link.dvm import Dvm, NeverError, UnfitError  # noqa: PLC0415 - others need none
+
+        try:
+            sys.exit(Dvm(job.dvm, job.prte, mpirun, env).run(call.args))
+        except NeverError as fault:
+            why, later = str(fault), ", as all later ones"
+        except UnfitError as fault:
+            why = str(fault)
+    if why:
+        say(
+            (f"this mpirun starts daemons of its own{later}; the DVM: {why}",), as_json=job.json_log
+        )
 
 
 def unpacked(environ: os._Environ[str]) -> dict[str, str]:

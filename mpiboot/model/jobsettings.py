@@ -164,6 +164,13 @@ class JobSettings:
         " mpirun",
         roles=LAUNCHING,
     )
+    dvm: bool = setting(
+        "flag",
+        False,
+        "Open MPI 5 with prun: a command that calls mpirun several times starts its daemons once, and"
+        " the calls share them",
+        roles=LAUNCHING,
+    )
     rank_wrapper: bool = setting(
         "flag",
         True,

@@ -38,9 +38,11 @@ _LAST_INDEX = 32767
 _VERSION = re.compile(r"\(Open MPI\)\s+([5-9]\.\d+\.\d+\S*)")
 _TEXTS = Texts(
     signal=re.compile(
-        r"prterun noticed that process rank (\d{1,9}) with PID (\d+) on node (\S+) exited on signal (\d{1,2})\b"
+        r"prte(?:run)? noticed that process rank (\d{1,9}) with PID (\d+) on node (\S+) exited on signal (\d{1,2})\b"
     ),
-    code=re.compile(r"Process name: \[prterun-\S+-\d+@\d+,(\d{1,9})\]\s+Exit code:\s+(\d{1,9})"),
+    code=re.compile(
+        r"Process name: \[prte(?:run)?-\S+-\d+@\d+,(\d{1,9})\]\s+Exit code:\s+(\d{1,9})"
+    ),
     abort=re.compile(r"MPI_ABORT was invoked on rank (\d{1,9}) .{0,160}?Errorcode:\s*(-?\d{1,12})"),
     lost=re.compile(
         r"PRTE has lost communication with a remote daemon.{0,300}?"

@@ -32,6 +32,7 @@ class Ground:
         nonce: a mark that no program can guess, for framed output.
         site_params: parameters of the site's own MCA file.
         environ: the environment for the job: the container's, less the agent's own variables.
+        prte: path of the program that starts daemons which stay; empty: there is none.
         masters: host → the socket at which its lease is shared; others are logged in to.
     """
 
@@ -54,6 +55,7 @@ class Ground:
     nonce: str
     site_params: Mapping[str, str]
     environ: Mapping[str, str]
+    prte: str = ""
     masters: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -41,6 +41,7 @@ class LaunchPlan:
         pipe_stdout: whether mpirun gets a stdout of its own.
         ignore_sigpipe: whether mpirun dies where it should not, unless it ignores this signal.
         open_files: soft limit of open files for mpirun; None: it has ours.
+        dvm: directory of the daemons that stay between its mpiruns; empty: none stay.
         port_check: what comes of workers that do not reach each other.
     """
 
@@ -59,6 +60,7 @@ class LaunchPlan:
     pipe_stdout: bool = False
     ignore_sigpipe: bool = False
     open_files: int | None = None
+    dvm: str = ""
     port_check: str = neighbours.WARN
 
     @property

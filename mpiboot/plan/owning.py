@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
 from mpiboot.mpi.protocol import Dialect, Variable, Words
-from mpiboot.plan import access, discovery, limits, ownjob, standins, wrapping
+from mpiboot.plan import access, discovery, dvm, limits, ownjob, standins, wrapping
 from mpiboot.plan.ground import Ground
 from mpiboot.plan.launchplan import LaunchPlan, PlannedFile
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.ownjob import Changes, Job
 from mpiboot.plan.ownrun import Own
 
+_NO_DVM = "--dvm has no effect: {}"
 _TOLD = "tells the command's own launcher of hosts, ssh and root"
 
 
@@ -47,6 +48,8 @@ def plan(
     words = list(command)
     if own.at is not None and own.name in programs:
         words[own.at] = f"{place}/{own.name}"
+    lacks = settings.dvm and _no_dvm(base, settings, dialect, ground, layout)
+    anew = _NO_DVM.format(lacks) if lacks else ""
     win = f"{own.name} stands in the command: flags that it has win"
     return replace(
         base,
@@ -56,11 +59,33 @@ def plan(
         variables=variables,
         environ={**base.environ, **{one.name: one.value for one in variables}},
         notes=(*base.notes, *changes.notes, win),
-        told=tuple(filter(None, (*changes.notes, wrapping.unheard(settings)))),
+        told=tuple(filter(None, (*changes.notes, wrapping.unheard(settings), anew))),
         kept=(),
         own=True,
         ignore_sigpipe=False,
         open_files=_open_files(dialect, ground, layout),
+        dvm=job.dvm,
+    )
+
+
+def unneeded(plan: LaunchPlan, settings: Settings) -> LaunchPlan:
+    """Complete the plan for a command without a launcher: it has no use for what is planned here."""
+    if not settings.dvm:
+        return plan
+    return replace(plan, told=(*plan.told, _NO_DVM.format("the command calls no mpirun itself")))
+
+
+def _no_dvm(
+    base: LaunchPlan, settings: Settings, dialect: Dialect, ground: Ground, layout: Layout
+) -> str:
+    """Tell why daemons cannot stay between the command's mpiruns; empty where they can."""
+    return dvm.missing(
+        dialect=dialect.NAME,
+        program=ground.prte,
+        wrapped=base.wrapper is not None,
+        elastic=settings.elastic,
+        rsh_agent=bool(settings.rsh_agent),
+        here=any(not place.address for place in layout.places),
     )
 
 
@@ -112,6 +137,7 @@ def _scripts(ground: Ground, programs: Mapping[str, str], job: Job) -> list[Plan
 def _job(
     base: LaunchPlan, settings: Settings, dialect: Dialect, ground: Ground, layout: Layout
 ) -> Job:
+    stays = settings.dvm and not _no_dvm(base, settings, dialect, ground, layout)
     return Job(
         dialect=dialect.NAME,
         version=ground.version,
@@ -130,4 +156,6 @@ def _job(
         json_log=settings.log_format == "json",
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
         discovery=discovery.path(settings, ground.directory) if settings.elastic else "",
+        dvm=f"{ground.directory}/{dvm.DIRECTORY}" if stays else "",
+        prte=ground.prte if stays else "",
     )

@@ -61,6 +61,8 @@ class Job:
         rsh_agent: program that reaches workers in place of ssh; empty: ssh.
         given: path of the file from which the hosts were taken; empty: they were not in one.
         ignore_sigpipe: whether its mpirun dies where it should not, unless it ignores this signal.
+        dvm: directory of what its calls of mpirun know of the daemons that stay; empty: none stay.
+        prte: path of the program that starts those.
     """
 
     dialect: str
@@ -80,6 +82,8 @@ class Job:
     rsh_agent: str = ""
     given: str = ""
     ignore_sigpipe: bool = False
+    dvm: str = ""
+    prte: str = ""
 
     @property
     def openmpi(self) -> bool:

@@ -79,5 +79,6 @@ def collect(
         nonce=secrets.token_hex(8),
         site_params=installed.site_params,
         environ=job_env,
+        prte=installed.prte,
         masters=masters or {},
     )

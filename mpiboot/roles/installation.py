@@ -40,6 +40,8 @@ class Installation:
         look: what was found out about the job's program.
         own: the launcher that the job's command starts itself; None: it starts none.
         programs: path of each real program that a stand-in goes before.
+        prte: path of the program that starts daemons which stay, where one that uses them is beside
+            it; else empty.
     """
 
     mpirun: str
@@ -50,6 +52,7 @@ class Installation:
     look: Look
     own: Own | None = None
     programs: Mapping[str, str] = field(default_factory=dict)
+    prte: str = ""
 
 
 async def find(
@@ -81,6 +84,7 @@ async def find(
     if wrong:
         raise ConfigError(wrong, hint="choose the right one with --mpi-home or --mpirun")
     prefix = Path(os.path.realpath(path)).parent.parent
+    prte = _prte(path)
     path = _program(dialect, path)
     given = settings.mpirun or settings.mpi_home
     standard = str(Path(path).parent.parent) in _STANDARD
@@ -93,6 +97,7 @@ async def find(
         look=look,
         own=own,
         programs=_programs(path, env, own, dialect) if own is not None else {},
+        prte=prte,
     )
 
 
@@ -165,6 +170,14 @@ def _program(dialect: Dialect, mpirun: str) -> str:
         if os.access(path, os.X_OK):
             return str(path)
     return mpirun
+
+
+def _prte(mpirun: str) -> str:
+    """Find prte beside mpirun, where prun is there, too: an Open MPI without it cannot use a DVM."""
+    for directory in (Path(mpirun).parent, Path(os.path.realpath(mpirun)).parent):
+        if all(os.access(directory / name, os.X_OK) for name in ("prte", "prun")):
+            return str(directory / "prte")
+    return ""
 
 
 def _site_params(dialect: Dialect, prefix: Path) -> dict[str, str]:

@@ -144,7 +144,7 @@ def call(
         facts=facts,
     )  # fmt: skip
     if installed.own is None:
-        return plan
+        return owning.unneeded(plan, settings)
     return owning.plan(
         plan, installed.own, settings, installed.dialect, what,
         layout=arranged, command=command, programs=installed.programs,

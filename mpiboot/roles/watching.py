@@ -20,7 +20,7 @@ from mpiboot.plan.evidence import Cause, Evidence, Halt, Lost
 from mpiboot.plan.launchplan import LaunchPlan
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.loss import How
-from mpiboot.roles import losing
+from mpiboot.roles import dvmend, losing
 from mpiboot.roles.calling import Calls
 from mpiboot.roles.forewarning import Forewarning
 from mpiboot.roles.halting import Halting
@@ -154,6 +154,8 @@ class Watch:
         if self._plan.port_check != neighbours.OFF:
             self._calls.watch(self._leases, self._cut_off)
         await self._until_ended(child)
+        if self._plan.dvm:
+            await dvmend.end(self._plan.dvm)
         stalling.cancel()
         self._calls.close()
         self._agent.target = None
