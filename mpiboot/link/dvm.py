@@ -13,7 +13,6 @@ import fcntl
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -95,6 +94,8 @@ class Dvm:
 
     def _start(self) -> None:
         """Start the daemons, and prove that a call reaches them."""
+        import subprocess  # noqa: PLC0415 - 15 ms that later calls save
+
         log, uri = self._place / "log", self._place / "uri"
         for path in (log, uri):
             path.unlink(missing_ok=True)
