@@ -68,10 +68,11 @@ def _opened(
 
 GOALS: Mapping[str, Goal] = {
     f"sessions-{count}": Goal(
-        what=f"{count} ssh at once over held leases, a worker each",
+        what=f"seconds of {count} ssh at once over held leases, a worker each",
         beside="the same ssh with connections of their own",
         aims=(Aim(figure=RATIO, most=0.6),),
         run=sessions(count),
+        unit="",
     )
     for count in (16, 64)
 }
