@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,3 +107,22 @@ def test_environment_block_loses_the_named_values_only(
         for name, value in env.items()
     )
     assert veil.environment(block, names) == wanted
+
+
+@pytest.mark.parametrize("by_file", [True, False])
+def test_a_veil_over_a_long_environment(by_file: bool) -> None:
+    """By the kernel's file of our memory, or without it: nobody reads the value, all else stays."""
+    code = f"""
+import os, sys
+from mpiboot.runtime import veil
+if not {by_file}:
+    veil._rewrite_by_file = lambda *_: False
+veil.draw([], [], ["MY_TOKEN"])
+environ = open("/proc/self/environ", "rb").read()
+assert b"hidden" not in environ, "it is seen"
+assert environ.count(b"x" * 100_000) == 1 and environ.endswith(b"LAST=1\\0"), "something else went"
+assert ("ctypes" in sys.modules) is not {by_file}
+"""
+    env = {"FIRST": "x" * 100_000, "MY_TOKEN": "hidden" * 1000, "LAST": "1"}
+    done = subprocess.run([sys.executable, "-Ic", code], env=env, check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr
