@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpiboot.link import messages, silence, sshlibrary
@@ -339,9 +340,13 @@ def _converse(
     return _greet(transport, channel, terms)
 
 
-@functools.cache
 def _key(path: str) -> paramiko.PKey:
-    """Read the job's own key, which does not change: once for thousands of logins."""
+    """Read the job's own key: once for thousands of logins, and anew where an attempt has laid it anew."""
+    return _key_of(path, Path(path).stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1)
+def _key_of(path: str, _laid_ns: int) -> paramiko.PKey:
     import paramiko  # noqa: PLC0415 - loaded already
 
     return paramiko.PKey.from_path(path)

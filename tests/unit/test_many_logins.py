@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,10 +31,8 @@ def test_threads_of_many_leases_ask_for_the_interpreter_seldom(leases: int, seco
 
 
 def test_the_jobs_key_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It does not change while the launcher lives, whatever becomes of the file."""
-    made = paramiko.ECDSAKey.generate()
+    """For all logins of an attempt; the next one may have laid another."""
     path = tmp_path / "key"
-    made.write_private_key_file(str(path))
     reads: list[str] = []
     read = paramiko.PKey.from_path
 
@@ -42,6 +41,10 @@ def test_the_jobs_key_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         return read(where)
 
     monkeypatch.setattr(paramiko.PKey, "from_path", staticmethod(counted))
-    keys = [client._key(str(path)) for _ in range(3)]
-    assert reads == [str(path)]
-    assert [key.get_base64() for key in keys] == [made.get_base64()] * 3
+    for attempt in (1, 2):
+        made = paramiko.ECDSAKey.generate()
+        made.write_private_key_file(str(path))
+        os.utime(path, ns=(attempt, attempt))
+        keys = [client._key(str(path)) for _ in range(3)]
+        assert [key.get_base64() for key in keys] == [made.get_base64()] * 3
+        assert reads == [str(path)] * attempt
