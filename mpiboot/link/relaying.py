@@ -7,7 +7,7 @@ import contextlib
 import os
 import select
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import paramiko
@@ -18,6 +18,7 @@ _PIECE = 4096
 _AT_A_TIME = 16  # pieces, then others get their turn
 _CHUNK = 32768  # of stdin
 _FULL_S = 0.01  # until a channel is tried again whose window was full
+_PIPE_S = 10.0  # until a pipe is closed that nobody writes to any more
 _END_S, _END_MOST_S = 0.002, 0.25  # looks for the code of a command that has closed its output
 
 
@@ -71,7 +72,23 @@ class Relay:
         if self._writable is not None:
             self._loop.remove_writer(self._writable)
         with contextlib.suppress(Exception):
-            self._channel.close()
+            self._close_channel()
+
+    def _close_channel(self) -> None:
+        """Close the channel, and only later the pipe by which it tells us of news.
+
+        The connection's own thread writes to that pipe when something comes, whoever closes it in
+        that moment: the write fails, or goes to what has got its number meanwhile, and the
+        connection is lost with all that it carries, the lease first. Once both ends have closed
+        the channel nothing comes any more.
+        """
+        channel: Any = self._channel
+        pipe, channel._pipe = channel._pipe, None  # noqa: SLF001 - close() would close it at once
+        try:
+            channel.close()
+        finally:
+            if pipe is not None:
+                self._loop.call_later(_PIPE_S, pipe.close)
 
     def _end(self, code: int | None) -> None:
         if not self._closed:
