@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import functools
 import logging
 import socket
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpiboot.link import messages, silence, sshlibrary
@@ -41,7 +38,6 @@ _AT_A_TIME = 16  # chunks, then others get their turn
 # paramiko wakes each connection's thread ten times a second, to look whether it was closed; a lease
 # that is closed shuts its socket down, which wakes the thread by itself.
 _WAKE_S = 60.0
-_SWITCH_S = ((256, 0.001), (1024, 0.005), (sys.maxsize, 0.05))  # with up to so many leases
 _CUT = (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH)
 
 
@@ -240,31 +236,12 @@ class Lease:
         return How.NO_ACK if cut or silence.unanswered(self._transport.sock) else How.CLOSED
 
 
-@functools.cache
-def load() -> None:
-    """Import the SSH library: begin before the first login needs it, in a thread."""
-    give_way(0)
-    sshlibrary.load()
-
-
-def give_way(leases: int) -> None:
-    """Choose how soon a thread asks for the interpreter that another one holds.
-
-    Many logins at once compute in as many threads: with few leases the loop gets its turn five times
-    as often as usual. But each thread that waits wakes that often, and each lease has one: those of
-    thousands, awake at once, would do nothing else.
-    """
-    seconds = next(value for most, value in _SWITCH_S if leases <= most)
-    if sys.getswitchinterval() != seconds:
-        sys.setswitchinterval(seconds)
-
-
 def login(sock: socket.socket, name: str, port: int, user: str, terms: Terms) -> Login:
     """Log in over a connected socket; blocks, so it runs in a thread.
 
     The host key is checked before anything of ours is shown. What fails is told by its kind.
     """
-    load()
+    sshlibrary.load()
     import paramiko  # noqa: PLC0415 - loaded already
 
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -330,7 +307,7 @@ def _converse(
         transport.close()
         detail = f"it shows {shown.get_name()} {shown.fingerprint}"
         return Login(reach=Reach.WRONG_HOST_KEY, detail=detail)
-    transport.auth_publickey(user, _key(terms.identity))
+    transport.auth_publickey(user, sshlibrary.key(terms.identity))
     channel = transport.open_session(timeout=terms.timeout_s)
     channel.settimeout(terms.timeout_s)
     try:
@@ -338,18 +315,6 @@ def _converse(
     except paramiko.SSHException:
         return _plain(transport, terms)
     return _greet(transport, channel, terms)
-
-
-def _key(path: str) -> paramiko.PKey:
-    """Read the job's own key: once for thousands of logins, and anew where an attempt has laid it anew."""
-    return _key_of(path, Path(path).stat().st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=1)
-def _key_of(path: str, _laid_ns: int) -> paramiko.PKey:
-    import paramiko  # noqa: PLC0415 - loaded already
-
-    return paramiko.PKey.from_path(path)
 
 
 def _key_types(believed: set[str], offered: object) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mpiboot.errors import ExitCode, LaunchFailedError, NotReadyError
-from mpiboot.link import client, messages
+from mpiboot.link import messages, sshlibrary
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
@@ -140,7 +140,7 @@ class Attempt:
         loop = asyncio.get_running_loop()
         own = await loop.run_in_executor(None, ground.own, agent.job_env)
         # Workers' sshds answer while keys are made here, and what speaks to them is loaded.
-        loop.run_in_executor(None, client.load)
+        loop.run_in_executor(None, sshlibrary.load)
         keys = asyncio.ensure_future(keyring.prepare(self._settings, agent.env, agent.directory))
         self._enter(Stage.WAITING)
         decision = await self._gather(source, keys, own, installed)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from mpiboot.link import client, messages
+from mpiboot.link import messages, sshlibrary
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
@@ -255,7 +255,7 @@ class Gathering:
             lease.close()
             return False
         self.leases[host.name] = lease
-        client.give_way(len(self.leases))
+        sshlibrary.give_way(len(self.leases))
         lease.attach(lambda _message: None, lambda why, _how: self.lost(host.name, why))
         return True
 

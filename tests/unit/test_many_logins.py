@@ -10,7 +10,7 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from mpiboot.link import client
+from mpiboot.link import sshlibrary
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def _as_before() -> Iterator[None]:
 )
 def test_threads_of_many_leases_ask_for_the_interpreter_seldom(leases: int, seconds: float) -> None:
     """A thousand threads that wake a thousand times a second would do nothing else."""
-    client.give_way(leases)
+    sshlibrary.give_way(leases)
     assert sys.getswitchinterval() == pytest.approx(seconds)
 
 
@@ -45,6 +45,6 @@ def test_the_jobs_key_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         made = paramiko.ECDSAKey.generate()
         made.write_private_key_file(str(path))
         os.utime(path, ns=(attempt, attempt))
-        keys = [client._key(str(path)) for _ in range(3)]
+        keys = [sshlibrary.key(str(path)) for _ in range(3)]
         assert [key.get_base64() for key in keys] == [made.get_base64()] * 3
         assert reads == [str(path)] * attempt
