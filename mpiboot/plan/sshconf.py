@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mpiboot.model.record import dataclass
 from mpiboot.plan import algorithms
@@ -131,6 +131,42 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
+# What ssh is told for every job; the words between them differ.
+_OWN_KEY = (
+    "IdentitiesOnly yes",
+    "IdentityAgent none",
+    "BatchMode yes",
+    "PreferredAuthentications publickey",
+    "StrictHostKeyChecking yes",
+)
+_KNOWN = (
+    "GlobalKnownHostsFile none",
+    "UpdateHostKeys no",
+    "CheckHostIP no",
+    "ConnectTimeout 20",
+    "ServerAliveInterval 5",
+    "ServerAliveCountMax 3",
+    "PasswordAuthentication no",
+    "KbdInteractiveAuthentication no",
+    "HostbasedAuthentication no",
+)
+_BARE = (
+    "Compression no",
+    "ForwardX11 no",
+    "ForwardAgent no",
+    "ClearAllForwardings yes",
+    "Tunnel no",
+    "PermitLocalCommand no",
+    "ControlMaster no",
+    "ControlPath none",
+    "LogLevel ERROR",
+)
+
+
+def _indented(words: Iterable[str]) -> list[str]:
+    return [f"  {word}" for word in words]
+
+
 def ssh_config(
     places: Sequence[Place],
     *,
@@ -165,31 +201,11 @@ def ssh_config(
         f"  User {user}",
         f"  Port {port}",
         f"  IdentityFile {_quoted(identity)}",
-        "  IdentitiesOnly yes",
-        "  IdentityAgent none",
-        "  BatchMode yes",
-        "  PreferredAuthentications publickey",
-        "  StrictHostKeyChecking yes",
+        *_indented(_OWN_KEY),
         f"  UserKnownHostsFile {_quoted(known_hosts)}",
-        "  GlobalKnownHostsFile none",
-        "  UpdateHostKeys no",
-        "  CheckHostIP no",
-        "  ConnectTimeout 20",
-        "  ServerAliveInterval 5",
-        "  ServerAliveCountMax 3",
-        "  PasswordAuthentication no",
-        "  KbdInteractiveAuthentication no",
-        "  HostbasedAuthentication no",
-        *(f"  {line}" for line in algorithms.client_lines()),
-        "  Compression no",
-        "  ForwardX11 no",
-        "  ForwardAgent no",
-        "  ClearAllForwardings yes",
-        "  Tunnel no",
-        "  PermitLocalCommand no",
-        "  ControlMaster no",
-        "  ControlPath none",
-        "  LogLevel ERROR",
+        *_indented(_KNOWN),
+        *_indented(algorithms.client_lines()),
+        *_indented(_BARE),
     ]
     return "\n".join(lines) + "\n"
 
