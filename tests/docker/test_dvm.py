@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.docker.conftest import Box, docker
 from tests.docker.test_every_mpi import MOUNT, launch, workers
 from tests.docker.test_images import image
+from tests.helpers.eventually import eventually
 
 pytestmark = pytest.mark.docker
 
@@ -41,6 +40,11 @@ def test_the_third_fails(box: Box) -> None:
         assert box.exec(name, "pgrep", "-x", "prted").returncode == 1
 
 
+def assert_asleep(box: Box) -> None:
+    """The last mpirun's rank runs on w2."""
+    assert box.exec("w2", "pgrep", "-x", "sleep").returncode == 0, box.logs("launcher")
+
+
 def test_a_worker_is_killed(box: Box) -> None:
     """The job ends with 241 and names it; nothing is left on the other."""
     workers(box, "openmpi5", "--retry-grace", "60")
@@ -49,10 +53,7 @@ def test_a_worker_is_killed(box: Box) -> None:
         "sh", "-c", "mpirun true; mpirun echo second; mpirun sleep 60",
         image=image("openmpi5", "-test"), options=MOUNT,
     )  # fmt: skip
-    end = time.monotonic() + 30
-    while box.exec("w2", "pgrep", "-x", "sleep").returncode != 0:
-        assert time.monotonic() < end, box.logs("launcher")
-        time.sleep(0.2)
+    eventually(lambda: assert_asleep(box), 30, 0.2)
     docker("kill", f"{box.run}-w2", check=True)
     assert box.wait("launcher", 60) == 241
     assert "exit 241: w2" in box.logs("launcher")
@@ -67,10 +68,7 @@ def test_the_launcher_is_stopped(box: Box) -> None:
         "sh", "-c", "mpirun true; mpirun sleep 60",
         image=image("openmpi5", "-test"), options=MOUNT,
     )  # fmt: skip
-    end = time.monotonic() + 30
-    while box.exec("w2", "pgrep", "-x", "sleep").returncode != 0:
-        assert time.monotonic() < end, box.logs("launcher")
-        time.sleep(0.2)
+    eventually(lambda: assert_asleep(box), 30, 0.2)
     assert box.stop("launcher", 30) < 20
     assert box.state("launcher")["ExitCode"] == 143
     for name in ("w1", "w2"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
 import pytest
@@ -20,17 +20,22 @@ from mpiboot.roles.gathering import Gathering
 from mpiboot.runtime.within import within
 
 
+def approach_through(through: Callable[[Host], Awaitable[Seen]]) -> Approach:
+    """Approach hosts without a login."""
+    return Approach(
+        login=cast("asyncio.Future[client.Terms]", None),  # nobody logs in
+        user="root", port=22, attempt_s=1.0, settle_s=1.0, deadline_s=20.0, strikes=3,
+        through=through,
+    )  # fmt: skip
+
+
 async def no_thread(_host: Host) -> Seen:
     raise RuntimeError("can't start new thread")
 
 
 def test_a_fault_that_nobody_foresaw_ends_the_wait() -> None:
     """A host whose attempts cannot be made is not waited for until the deadline."""
-    approach = Approach(
-        login=cast("asyncio.Future[client.Terms]", None),  # nobody logs in
-        user="root", port=22, attempt_s=1.0, settle_s=1.0, deadline_s=20.0, strikes=3,
-        through=no_thread,
-    )  # fmt: skip
+    approach = approach_through(no_thread)
 
     async def wait() -> None:
         own = Own(hostname="launcher", addresses=(), facts=Facts())
@@ -55,11 +60,7 @@ def test_news_of_many_hosts_cost_no_look_at_all_of_them(monkeypatch: pytest.Monk
         await asyncio.sleep(int(host.name[1:]) / 1000)
         return Seen(host=host, reach=Reach.BY_AGENT, address="192.0.2.1")
 
-    approach = Approach(
-        login=cast("asyncio.Future[client.Terms]", None),  # nobody logs in
-        user="root", port=22, attempt_s=1.0, settle_s=1.0, deadline_s=20.0, strikes=3,
-        through=comes,
-    )  # fmt: skip
+    approach = approach_through(comes)
 
     async def wait() -> Decision:
         own = Own(hostname="launcher", addresses=(), facts=Facts())
