@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections import deque
 
 LEVELS = ("debug", "info", "warning", "error")
 
 logger = logging.getLogger("mpiboot")
+_recent: deque[str] = deque(maxlen=50)
 
 
 class _Text(logging.Formatter):
@@ -49,6 +51,18 @@ class _Json(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False)
 
 
+class _Ring(logging.Handler):
+    """Keeps the last lines as text, for those who look at the agent from outside."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _recent.extend(self.format(record).splitlines())
+
+
+def recent() -> list[str]:
+    """Return the last lines of this agent's log, oldest first."""
+    return list(_recent)
+
+
 def configure(role: str, *, level: str = "info", as_json: bool = False) -> None:
     """Send the agent's log to stderr.
 
@@ -63,6 +77,8 @@ def configure(role: str, *, level: str = "info", as_json: bool = False) -> None:
     formatter: logging.Formatter = _Json(role) if as_json else _Text(role)
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)
-    logger.handlers[:] = [handler]
+    ring = _Ring()
+    ring.setFormatter(_Text(role))
+    logger.handlers[:] = [handler, ring]
     logger.setLevel(level.upper())
     logger.propagate = False

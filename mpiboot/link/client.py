@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mpiboot.link import messages, silence, sshlibrary
 from mpiboot.link.messages import Message
 from mpiboot.link.prompt import FLOODS, Prompt
+from mpiboot.model import usage
 from mpiboot.model.facts import Facts
 from mpiboot.model.fields import printable, whole
 from mpiboot.model.memory import Memory
@@ -24,6 +25,7 @@ from mpiboot.plan.flood import Allowance
 from mpiboot.plan.gather import Reach
 from mpiboot.plan.knownhosts import vouched
 from mpiboot.plan.loss import How
+from mpiboot.plan.metering import Meter
 from mpiboot.plan.sshconf import SUBSYSTEM
 
 if TYPE_CHECKING:
@@ -83,6 +85,8 @@ class Lease:
         memory: what its last heartbeat said of its container's memory.
         clock: of the worker's machine.
         notice: its own last word about why it ends the lease; empty: none.
+        meter: what it has said that its container uses.
+        on_view: is told when somebody there wants to see the job.
     """
 
     def __init__(
@@ -101,6 +105,8 @@ class Lease:
         self.memory = Memory()
         self.clock = Clock()
         self.notice = ""
+        self.meter = Meter()
+        self.on_view: Callable[[Lease, Message], None] = lambda _lease, _message: None
 
     @property
     def plain(self) -> bool:
@@ -222,10 +228,19 @@ class Lease:
         messages.note_time(message, self.clock)
         if message.kind == messages.BEAT:
             self.memory = messages.memory_of(message.body)
+        elif message.kind == messages.USAGE:
+            self._measured(message)
+        elif message.kind == messages.VIEW:
+            self.on_view(self, message)
         elif message.kind == messages.NOTICE and message.text("event") == messages.SUPERSEDED:
             self.notice = message.text("text")
         if self._on_message is not None:
             self._on_message(message)
+
+    def _measured(self, message: Message) -> None:
+        said = usage.read(message.body)
+        if said is not None:
+            self.meter.take(said)
 
     def _ending(self) -> How:
         """Tell an end that the kernel gave up for from one that the other side made."""

@@ -40,10 +40,14 @@ STOPPING = "stopping"  # event of a notice: this worker was told to stop
 DAEMON = "daemon"  # event of a notice: the MPI daemon above the ranks here died
 SUPERSEDED = "superseded"  # event of a notice: a newer launcher has taken this worker
 CONTROL = "control"  # a command in the launcher's container → launcher, and its answer
+USAGE = "usage"  # launcher → worker: what do your container and its ranks use? and its answer
+VIEW = (
+    "view"  # somebody in a container → its agent, worker → launcher: show the job; and parts of it
+)
 ANNOUNCE = "announce"  # a node → the launcher that it knows: here I am; and its answer
 KINDS = (
     HELLO, FACTS, BEAT, PHASE, OVER, BYE, PROBE, RANK, CALL,
-    CLAIM, WITNESS, NOTICE, SIGNAL, LOOK, STACKS, CONTROL, ANNOUNCE,
+    CLAIM, WITNESS, NOTICE, SIGNAL, LOOK, STACKS, CONTROL, ANNOUNCE, USAGE, VIEW,
 )  # fmt: skip
 
 

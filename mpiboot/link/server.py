@@ -85,6 +85,10 @@ class Lease:
                 self.writer.write(lines)
 
 
+def _nothing_to_see(_client: Lease, _message: Message) -> None:
+    """Leave unanswered who wants to see a job where none is."""
+
+
 def _refuse(client: Lease, _message: Message) -> None:
     """Answer an announcement where no launcher runs."""
     client.send(messages.heard_message(_NO_LAUNCHER))
@@ -102,6 +106,7 @@ class Callbacks:
         on_rank: a rank's wrapper beside us reports.
         on_control: somebody in this container asks for something.
         on_announce: a node says where it is, and waits for an answer.
+        on_view: somebody in this container wants to see the job.
         beat: what our own heartbeats say beside being there.
     """
 
@@ -112,6 +117,7 @@ class Callbacks:
     on_rank: Callable[[Message], None]
     on_control: Callable[[Lease, Message], None]
     on_announce: Callable[[Lease, Message], None] = _refuse
+    on_view: Callable[[Lease, Message], None] = _nothing_to_see
     beat: Callable[[], Mapping[str, object]] = dict
 
 
@@ -243,6 +249,9 @@ class LinkServer:
             self._on.on_control(lease, message)
         elif message.kind == messages.ANNOUNCE and lease not in self.leases:
             self._on.on_announce(lease, message)
+        elif message.kind == messages.VIEW and lease not in self.leases:
+            lease.asks = True
+            self._on.on_view(lease, message)
         else:
             self._heard(lease, message)
         return True
@@ -322,6 +331,7 @@ def without_leases(
     on_rank: Callable[[Message], None],
     on_control: Callable[[Lease, Message], None],
     on_announce: Callable[[Lease, Message], None] = _refuse,
+    on_view: Callable[[Lease, Message], None] = _nothing_to_see,
 ) -> LinkServer:
     """Make a server that answers probes, hears ranks and knows no leases: that of agents without sshd."""
 
@@ -336,6 +346,7 @@ def without_leases(
         on_rank=on_rank,
         on_control=on_control,
         on_announce=on_announce,
+        on_view=on_view,
     )
     return LinkServer(callbacks, beat_s=_PROBE_TIMEOUT_S, lost_s=_PROBE_TIMEOUT_S)
 

@@ -52,6 +52,12 @@ class Settings(MeetingSettings):
         most=65535,
         metavar="PORT",
     )
+    page: bool = setting(
+        "flag",
+        True,
+        "serve a page of the job at / of that port, with /view.json and /events",
+        roles=LAUNCHING,
+    )
     status_file: str = setting(
         "path",
         "",

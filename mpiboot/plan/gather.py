@@ -55,6 +55,7 @@ class Seen:
         port: the port that answered.
         facts: what its agent says of itself; None for a plain sshd.
         here: whether it is this very container.
+        since_s: seconds of waiting after which it was first seen so.
         ready_after_s: seconds of waiting until it was ready; None before.
         leased: whether its lease is held; those beyond the limit are proven and then left alone.
     """
@@ -67,6 +68,7 @@ class Seen:
     port: int = 22
     facts: Facts | None = None
     here: bool = False
+    since_s: float = 0.0
     ready_after_s: float | None = None
     leased: bool = True
 

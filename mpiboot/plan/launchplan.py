@@ -22,6 +22,23 @@ class PlannedFile:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Step:
+    """One line of a plan.
+
+    Attributes:
+        kind: note, write, set, keep or exec.
+        text: what is done.
+        reason: why; empty for a note.
+        lines: text of a file that nobody else can read.
+    """
+
+    kind: str
+    text: str
+    reason: str = ""
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class LaunchPlan:
     """What will be done, as data; its text is what `mpiboot plan` prints.
 
@@ -68,17 +85,37 @@ class LaunchPlan:
         """The command line of mpirun."""
         return [word for group in self.words for word in group.words]
 
+    def steps(self) -> list[Step]:
+        """List what will be done, in order, each with its reason."""
+        files = [
+            Step(
+                kind="write", text=file.path, reason=file.reason,
+                lines=tuple(file.text.splitlines()) if file.mode == 0o600 else (),
+            )
+            for file in self.files
+        ]  # fmt: skip
+        return [
+            *(Step(kind="note", text=note) for note in self.notes),
+            *files,
+            *(
+                Step(kind="set", text=f"{v.name}={_shown(v)}", reason=v.reason)
+                for v in self.variables
+            ),
+            *(Step(kind="keep", text=name, reason=reason) for name, reason in self.kept),
+            *(Step(kind="exec", text=shlex.join(g.words), reason=g.reason) for g in self.words),
+        ]
+
     def text(self) -> str:
         """Show the plan, one line per step, each with its reason."""
-        lines = [f"note   {note}" for note in self.notes]
-        for file in self.files:
-            lines.append(f"write  {file.path}  # {file.reason}")
-            if file.mode == 0o600:
-                lines += [f"       | {line}" for line in file.text.splitlines()]
-        lines += [f"set    {one.name}={_shown(one)}  # {one.reason}" for one in self.variables]
-        lines += [f"keep   {name}  # {reason}" for name, reason in self.kept]
-        lines.append("exec")
-        lines += [f"       {shlex.join(group.words)}  # {group.reason}" for group in self.words]
+        lines, called = [], False
+        for step in self.steps():
+            if step.kind == "exec" and not called:
+                lines.append("exec")
+                called = True
+            kind = "" if step.kind == "exec" else step.kind
+            reason = f"  # {step.reason}" if step.kind != "note" else ""
+            lines.append(f"{kind:<7}{step.text}{reason}")
+            lines += [f"       | {line}" for line in step.lines]
         return "\n".join(lines) + "\n"
 
 

@@ -27,6 +27,7 @@ class Output:
         stamp: whether each line gets its time.
         directory: where each rank's output goes beside the screen; empty: nowhere.
         log: gets what the screen gets; None: nothing does.
+        recent: gets what stderr gets.
         on_mark: is told, where a rank asks for it, how many of its pieces have come.
         append: whether the files go on: an earlier attempt has begun them.
 
@@ -42,6 +43,7 @@ class Output:
         stamp: bool,
         directory: str,
         log: Sink | None,
+        recent: Sink,
         on_mark: Callable[[int, int], None],
         append: bool = False,
     ) -> None:
@@ -52,6 +54,7 @@ class Output:
         self._stamp = stamp
         self._directory = Path(directory) if directory else None
         self._log = log
+        self._recent = recent
         self._on_mark = on_mark
         self._append = append
         self._files: OrderedDict[Path, IO[bytes]] = OrderedDict()
@@ -114,6 +117,8 @@ class Output:
         if self._log is not None:
             with contextlib.suppress(OSError, ValueError):
                 self._log.write(text)
+        if line.stream == "e":
+            self._recent.write(text)
         with contextlib.suppress(OSError):  # nobody reads our output any more; the job goes on
             write(_TARGETS[line.stream], text)
 

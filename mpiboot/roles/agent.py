@@ -19,12 +19,13 @@ from mpiboot.model.settings import Settings
 from mpiboot.model.standing import Task
 from mpiboot.plan import lastwords, limits, verdict
 from mpiboot.report import metrics, status
+from mpiboot.report.recent import Recent
 from mpiboot.report.timeline import Timeline
 from mpiboot.roles import reporting
 from mpiboot.roles.reporting import STATUS, Reporting
 from mpiboot.runtime import cores, files, headstart, processes, rlimits
 from mpiboot.runtime.children import Child, Children
-from mpiboot.runtime.http import HttpServer, Reply
+from mpiboot.runtime.http import HttpServer, Reply, Route
 from mpiboot.runtime.ladder import Ladder
 from mpiboot.runtime.ownership import Ownership
 from mpiboot.runtime.signals import SignalPump
@@ -87,9 +88,12 @@ class Agent:
         self._owned: Ownership | None = None
         self._ladder: Ladder | None = None
         self._pump = SignalPump(self._signalled, self._child_died)
-        self._http = HttpServer(
-            {"/readyz": self._readyz, "/healthz": self._healthz, "/metrics": self._metrics}
-        )
+        self.routes: dict[str, Route] = {
+            "/readyz": self._readyz, "/healthz": self._healthz, "/metrics": self._metrics,
+        }  # fmt: skip
+        self._http = HttpServer(self.routes)
+        self.recent = Recent()
+        self.on_ended: Callable[[], None] = _nothing
 
     async def start(self) -> None:
         """Take over signals and open the probe port.
@@ -168,6 +172,7 @@ class Agent:
             self._outcome = self.reporting.outcome = outcome
             self.enter(Stage.ENDED)
             status.write_termination(self.settings.termination_log, outcome, self.role)
+            self.on_ended()
 
     async def unless_stopped(self, work: Awaitable[object]) -> bool:
         """Wait for some work or for the order to stop; tell whether the work was done."""
@@ -183,6 +188,10 @@ class Agent:
         if not task.cancelled():
             task.exception()  # the stop comes first; what went wrong on the way is of no use
         return False
+
+    async def part(self) -> None:
+        """Let those who look on see the end."""
+        await self._http.part()
 
     def close(self) -> None:
         """Close the probe port, and wipe the private directory but for the status."""
@@ -235,6 +244,10 @@ def _soften_limits() -> None:
             "open files: the limit was %s, and is %s for all that starts here", soft, files_wanted
         )
     rlimits.soften(rlimits.MEMLOCK, rlimits.pair(rlimits.MEMLOCK)[1])
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 async def _as_it_is(outcome: Outcome) -> Outcome:
@@ -290,6 +303,7 @@ async def _run(agent_of: Callable[[], Agent], work: Callable[[Agent], Awaitable[
             logger.warning("some processes did not end in time and were killed")
     finally:
         await asyncio.wait({publishing})  # bounded, and both use the same time
+        await agent.part()
         agent.close()
     return outcome.code
 

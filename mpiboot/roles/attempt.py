@@ -187,6 +187,7 @@ class Attempt:
         terms.add_done_callback(_taken_note)
         approach = approaching.approach(settings, terms, user, through)
         self._gathering = Gathering(self._find(source), approach, own, Bar(settings.progress))
+        self._gathering.on_view = self._view.on_view
         self._view.gathering = self._gathering
         script = discovery.path(settings, str(agent.directory))
         self._discovery = found = Discovery(script, self._gathering, settings, own.hostname)

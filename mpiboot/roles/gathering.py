@@ -61,6 +61,7 @@ class Gathering:
         self._naming = Naming(approach.attempt_s)
         self._attempts = Attempts(approach, own, self._logins, self._naming)
         self.on_change: Callable[[str], None] = lambda _name: None
+        self.on_view: Callable[[Lease, Message], None] = lambda _lease, _message: None
         self.seen = Roster()
         self.leases: dict[str, Lease] = {}
         self.failures: dict[str, int] = {}
@@ -177,7 +178,7 @@ class Gathering:
             self._changed.set()
 
     def _add(self, host: Host) -> None:
-        self.seen[host.name] = Seen(host=host)
+        self.seen[host.name] = Seen(host=host, since_s=self.waited_s)
         self._tasks[host.name] = self._begun_task(self._reach(host))
 
     def _drop(self, name: str) -> None:
@@ -240,7 +241,10 @@ class Gathering:
                 tried.lease.close()
             return
         leased = tried.seen.leased if tried.lease is None else self._hold(host, tried.lease)
-        self.seen[host.name] = replace(tried.seen, ready_after_s=self.waited_s, leased=leased)
+        now_s = self.waited_s
+        self.seen[host.name] = replace(
+            tried.seen, since_s=now_s, ready_after_s=now_s, leased=leased
+        )
         logger.debug("%s: %s after %.2f s", host.name, tried.seen.reach.value, self.waited_s)
         self._changed.set()
         self.on_change(host.name)
@@ -255,6 +259,7 @@ class Gathering:
             lease.close()
             return False
         self.leases[host.name] = lease
+        lease.on_view = self.on_view
         sshlibrary.give_way(len(self.leases))
         lease.attach(lambda _message: None, lambda why, _how: self.lost(host.name, why))
         return True
@@ -298,8 +303,12 @@ class Gathering:
         before = self.seen.get(host.name)
         if before is None:
             return
-        strikes = before.strikes + 1 if before.reach is reach else 1
-        self.seen[host.name] = Seen(host=host, reach=reach, detail=detail, strikes=strikes)
+        same = before.reach is reach
+        self.seen[host.name] = Seen(
+            host=host, reach=reach, detail=detail,
+            strikes=before.strikes + 1 if same else 1,
+            since_s=before.since_s if same else self.waited_s,
+        )  # fmt: skip
         self._failed(reach.name.lower())
         if before.reach is not reach:
             logger.debug("%s: %s %s", host.name, reach.value, detail)

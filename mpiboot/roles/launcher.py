@@ -25,6 +25,7 @@ from mpiboot.roles import (
     ground,
     hooks,
     launcher_gauges,
+    pages,
     ranksignals,
     stalling,
 )
@@ -36,6 +37,7 @@ from mpiboot.roles.deadline import Deadline
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.oom import Oom
 from mpiboot.roles.reception import Reception
+from mpiboot.roles.viewing import Viewing
 from mpiboot.runtime.within import came
 
 THREADS = 64  # logins, mostly: how many calls may block beside the loop
@@ -65,7 +67,10 @@ class Launcher:
             self._hear_own_rank,
             self._control.hear,
             self._reception.hear,
+            self._show,
         )
+        self._viewing = Viewing(agent, self._view, self._own_link)
+        pages.offer(agent, self._viewing)
         agent.not_ready = self._view.not_ready
         agent.details = self._view.details
         agent.families = launcher_gauges.of(self._view)
@@ -73,6 +78,9 @@ class Launcher:
         agent.troubled = self._view.troubled
         agent.silent = self._view.silent
         agent.record = self._view.record
+
+    def _show(self, looker: server.Lease, message: Message) -> None:
+        self._viewing.hear(looker, message)
 
     async def run(self) -> Outcome:
         """Bring one job from its start to its verdict; the workers always hear of it."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from mpiboot.link.client import Lease
+from mpiboot.link.messages import Message
 from mpiboot.model.outcome import Outcome, Phase, Stage, phase_of
 from mpiboot.model.record import dataclass, field, replace
 from mpiboot.model.spec import LAUNCHER, WORKER
@@ -87,6 +88,7 @@ class LauncherView:
         counts: what is counted.
         attempts: all attempts so far.
         book: of the last attempt's ranks, once mpirun runs.
+        on_view: is told when somebody in a worker's container wants to see the job.
     """
 
     command: Sequence[str]
@@ -98,6 +100,7 @@ class LauncherView:
     counts: Counts = field(default_factory=Counts)
     attempts: list[Attempt] = field(default_factory=list)
     book: Book | None = field(default=None)
+    on_view: Callable[[Lease, Message], None] = field(default=lambda _lease, _message: None)
 
     def begin(self, kind: Kind) -> None:
         """Note that an attempt begins."""

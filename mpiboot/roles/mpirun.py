@@ -77,7 +77,11 @@ class Mpirun:
             rlimits.soften(rlimits.NOFILE, plan.open_files, child.pid)
         for pipe, target in ((child.popen.stderr, 2), (child.popen.stdout, 1)):
             if pipe is not None:
-                copier = Copier(pipe, target, self._log, output if target == 2 else None)
+                errors = target == 2
+                copier = Copier(
+                    pipe, target, self._log, output if errors else None,
+                    self._agent.recent if errors else None,
+                )  # fmt: skip
                 copier.start()
                 self._copiers.append(copier)
         return child
@@ -110,6 +114,7 @@ class Mpirun:
             stamp=settings.timestamp_output,
             directory=settings.output_dir,
             log=self._log,
+            recent=self._agent.recent,
             on_mark=self._on_shown,
             append=runs > 1,
         )

@@ -141,7 +141,7 @@ async def answer(
         message: the question.
         send: takes the answers.
     """
-    ranks = _programs(link)
+    ranks = programs(link)
     if message.kind == messages.STACKS:
         wanted = message.body.get("ranks")
         wanted = [one for one in wanted if isinstance(one, int)] if isinstance(wanted, list) else []
@@ -153,7 +153,7 @@ async def answer(
     send(Message(kind=messages.LOOK, body={"cpu_ms": known}))
 
 
-def _programs(link: LinkServer) -> dict[int, int]:
+def programs(link: LinkServer) -> dict[int, int]:
     """Map each rank here whose program runs to its process."""
     bodies = [one.rank.body for one in link.wrappers if one.rank is not None]
     pairs = [(body.get("rank"), body.get("pid")) for body in bodies]

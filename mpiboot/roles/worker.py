@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import math
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
@@ -33,6 +34,8 @@ from mpiboot.runtime.within import came
 
 if TYPE_CHECKING:
     from mpiboot.roles.announcing import Announcer
+    from mpiboot.roles.metering import Metering
+    from mpiboot.roles.onlookers import Onlookers
 
 _SESSION_POLL_S = 1.0
 _CALLS = 16  # answers to a launcher's questions that are being found at the same time
@@ -78,6 +81,7 @@ class Worker:
                 on_probe=lambda what: self._not_ready if what == "ready" else "",
                 on_rank=self._rank_reports,
                 on_control=control.refuse_all,
+                on_view=self._show,
                 beat=witness.beat,
             ),
             beat_s=agent.settings.heartbeat_s,
@@ -262,10 +266,32 @@ class Worker:
             warned = ranksignals.obey(self._link, message)
             if warned is not None:
                 lease.send(messages.warned_message(warned))
+        elif message.kind == messages.USAGE:
+            self._call(self._tell_usage(lease))
+        elif message.kind == messages.VIEW:
+            self._looked_on.answered(lease, message)
         elif message.kind in (messages.LOOK, messages.STACKS):
             from mpiboot.roles import stalling  # noqa: PLC0415 - few jobs hang
 
             self._call(stalling.answer(self._link, self._agent, message, lease.send))
+
+    def _show(self, client: Lease, message: Message) -> None:
+        self._looked_on.hear(client, message)
+
+    async def _tell_usage(self, lease: Lease) -> None:
+        lease.send(await self._metering.answer())
+
+    @functools.cached_property
+    def _metering(self) -> Metering:
+        from mpiboot.roles.metering import Metering  # noqa: PLC0415 - many jobs are never looked at
+
+        return Metering(self._agent, self._link)
+
+    @functools.cached_property
+    def _looked_on(self) -> Onlookers:
+        from mpiboot.roles.onlookers import Onlookers  # noqa: PLC0415 - as above
+
+        return Onlookers(self._agent, self._link, self._metering)
 
     def _call(self, work: Coroutine[Any, Any, None]) -> None:
         """Answer in the background; what is asked beside too many others stays unanswered."""

@@ -84,16 +84,22 @@ class Copier(threading.Thread):
         target: our descriptor.
         copy: gets the same; None: nothing does.
         sieve: takes out what is not to be copied.
+        recent: gets the same, too.
     """
 
     def __init__(
-        self, source: IO[bytes], target: int, copy: Sink | None, sieve: Sieve | None = None
+        self,
+        source: IO[bytes],
+        target: int,
+        copy: Sink | None,
+        sieve: Sieve | None = None,
+        recent: Sink | None = None,
     ) -> None:
         super().__init__(daemon=True, name=f"copy-{target}")
         self._sieve = sieve
         self._source = source
         self._target = target
-        self._copy = copy
+        self._copies = [one for one in (copy, recent) if one is not None]
         self.tail = Tail()
         self.heard_at = 0.0
         # Some mpiruns lose or mix output when they have to wait for us.
@@ -115,9 +121,9 @@ class Copier(threading.Thread):
 
     def _take(self, chunk: bytes) -> None:
         self.tail.add(chunk)
-        if self._copy is not None:
+        for copy in self._copies:
             with contextlib.suppress(OSError, ValueError):
-                self._copy.write(chunk)
+                copy.write(chunk)
         self._pass_on(chunk)
 
     def _pass_on(self, chunk: bytes) -> None:

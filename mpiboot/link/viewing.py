@@ -1,0 +1,113 @@
+"""A view of the job on the link: asked for in one message, told in parts that fit into one each."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+from mpiboot.link import messages
+from mpiboot.link.messages import Message
+from mpiboot.model.fields import whole
+from mpiboot.runtime.within import within
+
+_PART = 30_000  # characters: each may take two bytes more in a message
+_MOST = 64 << 20  # of a whole view: 10,000 workers need a tenth of it
+_ANSWER_S = 8.0  # a worker asks its launcher first
+_LINE = 2 * messages.MAX_LINE
+
+ASK = Message(kind=messages.VIEW)
+
+
+def ask(at: int) -> Message:
+    """Ask a launcher for the part that begins at a character: only one is ever under way."""
+    return Message(kind=messages.VIEW, body={"at": at})
+
+
+def asked_at(message: Message) -> int:
+    """Return where the part begins that a message asks for; the first one where it makes no sense."""
+    return whole(message.body, "at", _MOST) or 0
+
+
+def part(text: str, at: int) -> Message:
+    """Return the part of a view that begins at a character.
+
+    Args:
+        text: JSON in ASCII.
+        at: where.
+    """
+    more = at + _PART < len(text)
+    return Message(kind=messages.VIEW, body={"text": text[at : at + _PART], "more": more})
+
+
+def parts(text: str) -> Iterator[Message]:
+    """Cut a view into messages, at least one.
+
+    Args:
+        text: JSON in ASCII.
+    """
+    return (part(text, at) for at in range(0, max(1, len(text)), _PART))
+
+
+class Assembly:
+    """Puts the parts of a view together again."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self.size = 0  # characters that have come
+
+    def take(self, message: Message) -> str | None:
+        """Take the next part; return the whole text with its last one, None before."""
+        part = message.body.get("text")
+        if not isinstance(part, str) or self.size + len(part) > _MOST:
+            self._parts, self.size = [], 0
+            return None
+        self._parts.append(part)
+        self.size += len(part)
+        if message.body.get("more") is True:
+            return None
+        text = "".join(self._parts)
+        self._parts, self.size = [], 0
+        return text
+
+
+async def views(path: Path, every_s: float) -> AsyncGenerator[str, None]:
+    """Ask the agent at a socket again and again; yield each view as JSON until the agent has gone.
+
+    Args:
+        path: its socket.
+        every_s: pause between an answer and the next question.
+
+    Raises:
+        OSError: nobody answers there, or it may not be reached.
+        asyncio.TimeoutError: the agent is there, and does not answer in time.
+    """
+    reader, writer = await asyncio.open_unix_connection(str(path), limit=_LINE)
+    try:
+        while True:
+            writer.write(ASK.encode())
+            text = await within(_ANSWER_S, _read(reader))
+            if text is None:
+                return
+            yield text
+            with contextlib.suppress(asyncio.TimeoutError):
+                if not await within(every_s, reader.read(1)):
+                    return  # it has gone meanwhile
+    except ConnectionError:
+        return
+    finally:
+        with contextlib.suppress(OSError):
+            writer.close()
+
+
+async def _read(reader: asyncio.StreamReader) -> str | None:
+    """Read one view; None when the connection ends before."""
+    assembly = Assembly()
+    while line := await reader.readline():
+        message = messages.decode(line)
+        if message is not None and message.kind == messages.VIEW:
+            text = assembly.take(message)
+            if text is not None:
+                return text
+    return None
