@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
@@ -84,16 +85,21 @@ async def views(path: Path, every_s: float) -> AsyncGenerator[str, None]:
         asyncio.TimeoutError: the agent is there, and does not answer in time.
     """
     reader, writer = await asyncio.open_unix_connection(str(path), limit=_LINE)
+    assembly = Assembly()  # one for all: a wait may end between two parts
     try:
         while True:
             writer.write(ASK.encode())
-            text = await within(_ANSWER_S, _read(reader))
-            if text is None:
+            text = await within(_ANSWER_S, _read(reader, assembly))
+            pause_until = time.monotonic() + every_s
+            while text is not None:
+                yield text
+                # At the job's end it tells once more, unasked.
+                try:
+                    text = await within(pause_until - time.monotonic(), _read(reader, assembly))
+                except asyncio.TimeoutError:
+                    break
+            else:
                 return
-            yield text
-            with contextlib.suppress(asyncio.TimeoutError):
-                if not await within(every_s, reader.read(1)):
-                    return  # it has gone meanwhile
     except ConnectionError:
         return
     finally:
@@ -101,9 +107,8 @@ async def views(path: Path, every_s: float) -> AsyncGenerator[str, None]:
             writer.close()
 
 
-async def _read(reader: asyncio.StreamReader) -> str | None:
+async def _read(reader: asyncio.StreamReader, assembly: Assembly) -> str | None:
     """Read one view; None when the connection ends before."""
-    assembly = Assembly()
     while line := await reader.readline():
         message = messages.decode(line)
         if message is not None and message.kind == messages.VIEW:

@@ -13,12 +13,9 @@ from mpiboot.log import logger
 from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.plan import modes
 from mpiboot.plan.modes import Asked, Event, Mode, Refused, Verb
+from mpiboot.roles import farewell
 from mpiboot.roles.agent import Agent
-from mpiboot.runtime import processes
 
-# At our end everything in this container is ended; who waits for an answer reads it before that.
-_FAREWELL_S = 2.0
-_POLL_S = 0.02
 _ACCEPTED = {
     Verb.RUN: "the job is being started",
     Verb.PAUSE: "the job is being paused",
@@ -98,11 +95,7 @@ class Control:
 
     async def part(self) -> None:
         """Let those who have their last answer leave, before everything in this container ends."""
-        clock = asyncio.get_running_loop().time
-        end = clock() + _FAREWELL_S
-        while self._told and clock() < end:
-            self._told &= set(processes.parents())
-            await asyncio.sleep(_POLL_S)
+        await farewell.take(self._told)
 
     def _tell(self, verbs: tuple[Verb, ...], said: Answer) -> None:
         for verb, client in self._waiting:

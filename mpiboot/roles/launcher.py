@@ -103,8 +103,10 @@ class Launcher:
             over = departure.last_word(
                 outcome, settings.workers_leave, failure_is_final=settings.failure_is_final
             )
+            self._viewing.tell_workers(outcome)
             await self._attempt.release(over)
         await self._control.part()
+        await self._viewing.part(outcome)
         self._reception.close()
         self._own_link.stop()
         return outcome

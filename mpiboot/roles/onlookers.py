@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from weakref import WeakKeyDictionary
 
 from mpiboot import log
 from mpiboot.link import viewing
@@ -13,11 +14,13 @@ from mpiboot.link.server import Lease, LinkServer
 from mpiboot.plan.metering import Meter
 from mpiboot.report.timeline import wall_clock
 from mpiboot.report.view import View, Worker
+from mpiboot.roles import farewell
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.metering import Metering
 
 _MOST = 16  # who wait at the same time
 _ANSWER_S = 5.0
+_LOOKED_S = 10.0  # who has asked within this time is taken to be still looking
 
 
 class Onlookers:
@@ -35,7 +38,11 @@ class Onlookers:
         self._metering = metering
         self._meter = Meter()
         self._assembly = viewing.Assembly()
+        self._last = viewing.Assembly()
+        self._end = ""
+        self._ended_by: Lease | None = None
         self._waiting: list[Lease] = []
+        self._lookers: WeakKeyDictionary[Lease, float] = WeakKeyDictionary()
         self._asked: Lease | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._own: asyncio.Task[None] | None = None
@@ -43,6 +50,10 @@ class Onlookers:
     def hear(self, client: Lease, _message: Message) -> None:
         """Take in somebody who wants to see the job."""
         self._waiting = [*self._waiting, client][-_MOST:]
+        self._lookers[client] = asyncio.get_running_loop().time()
+        if self._ended_by is not None and self._link.leases <= {self._ended_by}:
+            self._tell(self._end)
+            return
         if self._asked in self._link.leases or (self._own is not None and not self._own.done()):
             return  # an answer is on its way
         self._asked = next(iter(self._link.leases), None)
@@ -56,12 +67,29 @@ class Onlookers:
     def answered(self, lease: Lease, message: Message) -> None:
         """Take in a part of a launcher's answer, and ask for the next one."""
         if lease is not self._asked:
+            self._hear_end(lease, message)
             return
         text = self._assembly.take(message)
         if text is not None:
             self._tell(text)
         elif self._assembly.size:
             lease.send(viewing.ask(self._assembly.size))
+
+    def _hear_end(self, lease: Lease, message: Message) -> None:
+        """Take in what a launcher tells unasked: how the job ends, for all who look on."""
+        text = self._last.take(message)
+        if text is not None:
+            self._end, self._ended_by = text, lease
+            self._waiting = self._recent()
+            self._tell(text)
+
+    def _recent(self) -> list[Lease]:
+        now = asyncio.get_running_loop().time()
+        return [one for one, at in self._lookers.items() if now - at < _LOOKED_S]
+
+    async def part(self) -> None:
+        """Let those who look on read what they were told last: everything here is ended soon."""
+        await farewell.take([one.pid for one in self._recent()])
 
     def _tell(self, text: str) -> None:
         if self._timer is not None:

@@ -12,7 +12,7 @@ from mpiboot import log
 from mpiboot.link import client, messages, viewing
 from mpiboot.link.messages import Message
 from mpiboot.link.server import Lease, LinkServer
-from mpiboot.model.outcome import Stage
+from mpiboot.model.outcome import Outcome, Stage
 from mpiboot.model.spec import WORKER
 from mpiboot.model.standing import Task
 from mpiboot.plan.gather import Seen
@@ -21,6 +21,7 @@ from mpiboot.plan.ranks import Ranks
 from mpiboot.report import view
 from mpiboot.report.timeline import wall_clock
 from mpiboot.report.view import View, Worker
+from mpiboot.roles import farewell
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.metering import Metering
@@ -31,6 +32,7 @@ _LOOKED_S = 10.0  # who has asked within this time is taken to be still looking
 _AT_ONCE = 64  # workers that are asked together; then the loop gets its turn
 _WORKERS_PER_S = 500  # a view of so many costs a hundredth of a second to make and some to draw
 _QUIET_S = 5.0
+_TOLD_UNASKED = 512 << 10  # characters: a connection takes them without waiting for its other end
 
 
 class Viewing:
@@ -51,8 +53,10 @@ class Viewing:
         self._meter_task: asyncio.Task[None] | None = None
         self._looked_at = -_LOOKED_S
         self._made_at = -_LOOKED_S
-        self._text = ""
+        self._text = self._end = ""
         self._fetched: WeakKeyDictionary[client.Lease, str] = WeakKeyDictionary()
+        self._lookers: WeakKeyDictionary[Lease, float] = WeakKeyDictionary()
+        self._askers: WeakKeyDictionary[client.Lease, float] = WeakKeyDictionary()
         self._over = asyncio.Event()
         known.on_view = self.asked
 
@@ -64,11 +68,32 @@ class Viewing:
 
     def hear(self, looker: Lease, _message: Message) -> None:
         """Answer somebody in this container."""
+        self._lookers[looker] = self._clock()
         for part in viewing.parts(self.text()):
             looker.send(part)
 
+    async def part(self, outcome: Outcome) -> None:
+        """Show those who look on in this container how it ends, and let them leave."""
+        lookers = [one for one, at in self._lookers.items() if self._clock() - at < _LOOKED_S]
+        if lookers:
+            self._end = text = self._made(outcome)
+            for looker in lookers:
+                for part in viewing.parts(text):
+                    looker.send(part)
+            await farewell.take([looker.pid for looker in lookers])
+
+    def tell_workers(self, outcome: Outcome) -> None:
+        """Show those who look on in workers' containers how it ends."""
+        askers = [one for one, at in self._askers.items() if self._clock() - at < _LOOKED_S]
+        text = self._made(outcome) if askers else ""
+        if len(text) <= _TOLD_UNASKED:
+            for lease in askers:
+                for part in viewing.parts(text):
+                    lease.send(part)
+
     def asked(self, lease: client.Lease, message: Message) -> None:
         """Answer a worker in whose container somebody looks, one part at a time."""
+        self._askers[lease] = self._clock()
         at = viewing.asked_at(message)
         text = self._fetched.pop(lease, "") if at else self.text()
         if at < len(text):
@@ -97,13 +122,18 @@ class Viewing:
     def text(self) -> str:
         """Return the document as JSON in one line; one that was made a moment ago does for all."""
         now = self._clock()
+        if self._end and not self._over.is_set():
+            return self._end
         self._looked_at = now
         if not self._over.is_set() and (self._meter_task is None or self._meter_task.done()):
             self._meter_task = asyncio.ensure_future(self._meter())
         if now - self._made_at >= self._pause_s / 2:
-            self._text = json.dumps(self._view().to_json(), separators=(",", ":"))
+            self._text = self._made(self._agent.reporting.outcome)
             self._made_at = self._clock()
         return self._text
+
+    def _made(self, outcome: Outcome | None) -> str:
+        return json.dumps(self._view(outcome).to_json(), separators=(",", ":"))
 
     async def _meter(self) -> None:
         """Ask all what they use, as long as somebody looks."""
@@ -116,9 +146,9 @@ class Viewing:
                     await asyncio.sleep(0)
             await asyncio.sleep(max(_METER_S, self._pause_s))
 
-    def _view(self) -> View:
+    def _view(self, outcome: Outcome | None) -> View:
         agent, known, gathering = self._agent, self._known, self._known.gathering
-        status = agent.reporting.foreseen(agent.reporting.outcome)
+        status = agent.reporting.foreseen(outcome)
         waiting = agent.timeline.stage in (Stage.STARTING, Stage.WAITING)
         return View(
             at=wall_clock(),

@@ -352,6 +352,8 @@ class Worker:
         agent.enter(Stage.ENDING)
         if self._announcer is not None:
             self._announcer.stop()
+        if "_looked_on" in vars(self):
+            await self._looked_on.part()
         self._link.stop()
         serving = self._service.sshd
         if serving is None or serving.child is None:
