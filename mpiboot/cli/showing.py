@@ -58,7 +58,7 @@ def schema(argv: Sequence[str], _env: Mapping[str, str]) -> int:
     default_signals()
     made = argparse.ArgumentParser(
         "mpiboot schema", allow_abbrev=False,
-        description="Show the JSON Schema of the status file, or of what `mpiboot doctor --json` says.",
+        description="Show the JSON Schema of the status file, of a view, or of what `mpiboot doctor --json` says.",
     )  # fmt: skip
     made.add_argument("what", nargs="?", choices=tuple(schema.SHIPPED), default="status")
     print(schema.text(made.parse_args(list(argv)).what), end="")

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from mpiboot.model.record import replace
 from mpiboot.model.redacted import HIDDEN
 from mpiboot.plan import passenv
 from mpiboot.plan.launchplan import LaunchPlan, Step
@@ -31,8 +32,8 @@ def words(argv: Sequence[str]) -> list[str]:
 
 
 def steps(plan: LaunchPlan) -> list[Step]:
-    """List the steps of a plan with their reasons, each in one line."""
-    made = plan.steps()
+    """List the steps of a plan with their reasons; what private files hold is left out."""
+    made = [replace(step, lines=()) for step in plan.steps()]
     calls = [
         Step(kind="exec", text=shlex.join(words(group.words)), reason=group.reason)
         for group in plan.words

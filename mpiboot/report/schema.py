@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SHIPPED = {"status": "status.schema.json", "doctor": "diagnosis.schema.json"}
+SHIPPED = {
+    "status": "status.schema.json",
+    "view": "view.schema.json",
+    "doctor": "diagnosis.schema.json",
+}
 
 
 def text(what: str = "status") -> str:

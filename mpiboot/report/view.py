@@ -150,7 +150,10 @@ def _plan(plan: LaunchPlan | None) -> dict[str, object] | None:
     return {
         "argv": openly.words(plan.argv),
         "notes": list(plan.notes),
-        "steps": [dict(vars(step)) for step in openly.steps(plan)],
+        "steps": [
+            {"kind": step.kind, "text": step.text, "reason": step.reason}
+            for step in openly.steps(plan)
+        ],
     }
 
 

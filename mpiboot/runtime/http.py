@@ -45,6 +45,7 @@ class HttpServer:
         self._routes = routes
         self._server: asyncio.Server | None = None
         self._waiting: dict[asyncio.StreamWriter, None] = {}
+        self._places = _STREAMS
         self._streams: set[asyncio.Task[None]] = set()
 
     async def start(self, port: int) -> None:
@@ -104,7 +105,8 @@ class HttpServer:
         words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         reply = self._route(words)
         if isinstance(reply, Stream):
-            if words[0] != "HEAD" and len(self._streams) < _STREAMS:
+            if words[0] != "HEAD" and self._places:
+                self._places -= 1
                 return reply
             reply = Reply(status=503, body="too many look on\n", content_type="text/plain")
         self._write(reply, writer, whole=words[0] != "HEAD")
@@ -145,6 +147,7 @@ class HttpServer:
             await asyncio.wait({sending, left}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._streams.discard(sending)
+            self._places += 1
             for task in (sending, left):
                 task.cancel()
             await asyncio.gather(sending, left, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""The status file's own schema, as a judge of status files."""
+"""The schemas that are shipped, as judges of what is written."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mpiboot.report import schema
 
 
 @functools.cache
-def _judge() -> Any:
-    loaded = json.loads(schema.text())
+def _judge(what: str) -> Any:
+    loaded = json.loads(schema.text(what))
     jsonschema.Draft202012Validator.check_schema(loaded)
     return jsonschema.Draft202012Validator(loaded)
 
 
-def problems(document: Mapping[str, object]) -> list[str]:
-    """Say what a status document has that the schema does not allow."""
-    return [f"{one.json_path}: {one.message}" for one in _judge().iter_errors(document)]
+def problems(document: Mapping[str, object], what: str = "status") -> list[str]:
+    """Say what a document has that the schema does not allow."""
+    return [f"{one.json_path}: {one.message}" for one in _judge(what).iter_errors(document)]
 
 
-def assert_valid(document: Mapping[str, object]) -> None:
-    """Assert that a status document keeps to the schema."""
-    assert problems(document) == []
+def assert_valid(document: Mapping[str, object], what: str = "status") -> None:
+    """Assert that a document keeps to its schema, one of those that `mpiboot schema` shows."""
+    assert problems(document, what) == []

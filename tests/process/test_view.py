@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.helpers.agents import Agent, Agents
 from tests.helpers.eventually import eventually
+from tests.helpers.schema import assert_valid
 
 LOOK = """
 import asyncio, json, os, sys
@@ -24,20 +25,42 @@ async def main():
 
 asyncio.run(main())
 """
+CROWD = """
+import socket, urllib.error, urllib.request
+
+def ask(path):
+    made = socket.create_connection(("localhost", 9650), timeout=10)
+    made.sendall(f"GET {path} HTTP/1.1\\r\\n\\r\\n".encode())
+    return made
+
+made = [ask("/events") for _ in range(40)]
+codes = [one.recv(12)[-3:].decode() for one in made]
+print(codes.count("200"), codes.count("503"))
+try:
+    urllib.request.urlopen("http://localhost:9650/readyz", timeout=5)
+except urllib.error.HTTPError as answer:
+    print("ready-answers" if answer.code == 503 else answer.code)
+"""
 BUSY = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
 
 
 def view_of(agent: Agent) -> dict[str, Any]:
     """Fetch the view over HTTP inside the launcher's pod."""
     done = agent.pod.exec(["curl", "-sSf", "http://localhost:9650/view.json"])
-    view: dict[str, Any] = json.loads(done.stdout)
+    return valid(json.loads(done.stdout))
+
+
+def valid(view: dict[str, Any]) -> dict[str, Any]:
+    """Return a view that keeps to its schema, and its status to its own."""
+    assert_valid(view, "view")
+    assert_valid(view["status"])
     return view
 
 
 def seen_in(agent: Agent, count: int = 1) -> list[dict[str, Any]]:
     """Look at the job from a container's inside."""
     done = agent.pod.exec([sys.executable, "-I", "-c", LOOK, str(count)], timeout_s=60)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [valid(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def test_while_waiting_each_host_has_state_error_and_time(agents: Agents) -> None:
@@ -98,7 +121,7 @@ def test_events_tell_the_end_with_the_rank_that_failed_first(agents: Agents) -> 
     assert launcher.wait() == 3
     *_, last, end = told.strip().split("\n\n")
     assert end == "event: end\ndata: {}"
-    view = json.loads(last.removeprefix("event: view\ndata: "))
+    view = valid(json.loads(last.removeprefix("event: view\ndata: ")))
     assert view["status"]["stage"] == "ended"
     assert view["status"]["outcome"]["code"] == 3
     assert view["status"]["outcome"]["failures"][0]["rank"] in (0, 1)
@@ -150,3 +173,11 @@ def test_where_no_agent_runs_one_line_says_so(agents: Agents) -> None:
     done = other.pod.exec([sys.executable, "-I", "-c", LOOK, "1"])
     assert done.returncode == 1
     assert "no mpiboot runs here; ask in one of the job's containers" in done.stderr
+
+
+def test_lookers_without_end_or_eyes_are_bounded(agents: Agents) -> None:
+    """So many may look on and no more; who does not read is cut off; probes answer all the while."""
+    launcher = agents.launcher("true", hosts="192.0.2.77")
+    launcher.until_stage("waiting")
+    done = launcher.pod.exec([sys.executable, "-I", "-c", CROWD], timeout_s=60)
+    assert done.stdout.split() == ["32", "8", "ready-answers"], done.stderr
