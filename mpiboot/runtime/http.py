@@ -145,6 +145,8 @@ class HttpServer:
         left = asyncio.ensure_future(reader.read(1))  # it says nothing more, or has gone
         try:
             await asyncio.wait({sending, left}, return_when=asyncio.FIRST_COMPLETED)
+            if not sending.done() or sending.exception() is not None:
+                writer.transport.abort()  # it has gone, or does not read: nothing waits for it
         finally:
             self._streams.discard(sending)
             self._places += 1
