@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+from mpiboot.local.cluster import Bind
 from tests.helpers.agents import Agent, Agents
 from tests.helpers.eventually import eventually
 from tests.helpers.schema import assert_valid
@@ -181,3 +184,40 @@ def test_lookers_without_end_or_eyes_are_bounded(agents: Agents) -> None:
     launcher.until_stage("waiting")
     done = launcher.pod.exec([sys.executable, "-I", "-c", CROWD], timeout_s=60)
     assert done.stdout.split() == ["32", "8", "ready-answers"], done.stderr
+
+
+def test_gpus_are_shown_as_nvidia_smi_tells(agents: Agents, tmp_path: Path) -> None:
+    """A worker that has some is asked for them; a tool that hangs or fails costs nothing else."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    smi = tools / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho '0, NVIDIA L4, 71, 2048, 23034'\n")
+    smi.chmod(0o755)
+    device = tmp_path / "device"
+    device.touch()
+    binds = (Bind(source=str(device), target="/dev/nvidia0"),)
+    path = f"{tools}:{os.environ['PATH']}"
+    agents.worker("w1", binds=binds, env={"PATH": path})
+    launcher = agents.launcher("sleep", "60")
+    launcher.until_stage("running", 30)
+
+    def check() -> None:
+        (worker,) = view_of(launcher)["workers"]
+        assert worker["gpus"] == [
+            {
+                "index": 0,
+                "name": "NVIDIA L4",
+                "busy_percent": 71,
+                "memory_bytes": 2 << 30,
+                "memory_total_bytes": 23034 << 20,
+            }
+        ]
+
+    eventually(check, 20)
+    smi.write_text("#!/bin/sh\nexit 9\n")
+
+    def gone() -> None:
+        (worker,) = view_of(launcher)["workers"]
+        assert (worker["gpus"], worker["lease"]) == ([], "held")
+
+    eventually(gone, 20)
