@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections import deque
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mpiboot.errors import MpibootError
 from mpiboot.link import messages, server
+from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
 from mpiboot.model.outcome import Outcome, Stage
@@ -37,8 +40,10 @@ from mpiboot.roles.deadline import Deadline
 from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.oom import Oom
 from mpiboot.roles.reception import Reception
-from mpiboot.roles.viewing import Viewing
 from mpiboot.runtime.within import came
+
+if TYPE_CHECKING:
+    from mpiboot.roles.viewing import Viewing
 
 THREADS = 64  # logins, mostly: how many calls may block beside the loop
 _BEATS = 32  # at once: a beat costs a tenth of a millisecond, and the loop has other work
@@ -69,8 +74,8 @@ class Launcher:
             self._reception.hear,
             self._show,
         )
-        self._viewing = Viewing(agent, self._view, self._own_link)
-        pages.offer(agent, self._viewing)
+        self._view.on_view = self._show_worker
+        pages.offer(agent, lambda: self._viewing)
         agent.not_ready = self._view.not_ready
         agent.details = self._view.details
         agent.families = launcher_gauges.of(self._view)
@@ -79,8 +84,21 @@ class Launcher:
         agent.silent = self._view.silent
         agent.record = self._view.record
 
+    @functools.cached_property
+    def _viewing(self) -> Viewing:
+        from mpiboot.roles.viewing import Viewing  # noqa: PLC0415 - many jobs are never looked at
+
+        return Viewing(self._agent, self._view, self._own_link)
+
+    @property
+    def _looked_at(self) -> bool:
+        return "_viewing" in vars(self)
+
     def _show(self, looker: server.Lease, message: Message) -> None:
         self._viewing.hear(looker, message)
+
+    def _show_worker(self, lease: Lease, message: Message) -> None:
+        self._viewing.asked(lease, message)
 
     async def run(self) -> Outcome:
         """Bring one job from its start to its verdict; the workers always hear of it."""
@@ -103,10 +121,12 @@ class Launcher:
             over = departure.last_word(
                 outcome, settings.workers_leave, failure_is_final=settings.failure_is_final
             )
-            self._viewing.tell_workers(outcome)
+            if self._looked_at:
+                self._viewing.tell_workers(outcome)
             await self._attempt.release(over)
         await self._control.part()
-        await self._viewing.part(outcome)
+        if self._looked_at:
+            await self._viewing.part(outcome)
         self._reception.close()
         self._own_link.stop()
         return outcome

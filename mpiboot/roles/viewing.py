@@ -58,7 +58,7 @@ class Viewing:
         self._lookers: WeakKeyDictionary[Lease, float] = WeakKeyDictionary()
         self._askers: WeakKeyDictionary[client.Lease, float] = WeakKeyDictionary()
         self._over = asyncio.Event()
-        known.on_view = self.asked
+        agent.on_ended = self.close
 
     def close(self) -> None:
         """Let those who look on see the end."""
