@@ -20,7 +20,7 @@ from tests.helpers.eventually import eventually
 
 # Open MPI waits two seconds over each rank that failed; these tests are not about that.
 QUICK = ("--mca", "odls_base_sigkill_timeout", "0")
-HEAVY = ("paramiko", "cryptography", "prometheus_client", "psutil", "yaml")
+HEAVY = ("paramiko", "cryptography", "prometheus_client", "psutil", "yaml", "rich")
 IDLE_RSS_BYTES = 40 << 20  # a bare interpreter with asyncio has half of that
 SSHD = "/usr/sbin/sshd"
 UNPROVEN = "no login to this container's sshd has worked yet"

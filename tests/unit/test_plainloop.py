@@ -33,7 +33,7 @@ print(json.dumps([name for name in ("ssl", "_ssl") if name in sys.modules]))
 # What an idle worker has no use for, and kept for as long as it lived: 6 MiB of 26.
 UNUSED = (
     "paramiko", "cryptography", "prometheus_client", "psutil", "yaml",
-    "_hashlib", "argparse", "datetime", "difflib", "_ctypes", "shutil", "_lzma", "_bz2", "random",
+    "rich", "pygments", "markdown_it", "_hashlib", "argparse", "datetime", "difflib", "_ctypes", "shutil", "_lzma", "_bz2", "random",
     "mpiboot.model.flags", "mpiboot.link.client", "mpiboot.roles.rshagent",
     "concurrent.futures.thread", "mpiboot.plan.networks", "mpiboot.roles.stalling",
 )  # fmt: skip
