@@ -278,7 +278,7 @@ class Settings(MeetingSettings):
     progress: str = setting(
         "text",
         "auto",
-        "progress bar while waiting; auto: on a terminal",
+        "table of the workers while waiting; auto: on a terminal",
         roles=LAUNCHING,
         choices=("auto", "on", "off"),
         metavar="WHEN",

@@ -188,6 +188,17 @@ def _label(node: str) -> str:
     return node if is_address(node) else node.split(".", 1)[0].lower()
 
 
+def slots_of(one: Seen, setting: str) -> int | None:
+    """Tell how many ranks a host may take; None while neither the user nor the host has said.
+
+    Args:
+        one: the host.
+        setting: a number or `auto`.
+    """
+    unknown = one.host.slots is None and setting == "auto" and not one.reach.ready
+    return None if unknown else _slots(one, setting)[0]
+
+
 def _slots(one: Seen, setting: str) -> tuple[int, str]:
     if one.host.slots is not None:
         return one.host.slots, "given with the host"

@@ -23,6 +23,7 @@ class Roster(MutableMapping[str, Seen]):
         self._seen: dict[str, Seen] = {}
         self._reached: Counter[Reach] = Counter()
         self._unleased = 0
+        self.changes = 0  # how often anything of it changed
         self._longest_s: float | None = 0.0  # None: whoever it was has changed
         for one in seen:
             self[one.host.name] = one
@@ -41,6 +42,7 @@ class Roster(MutableMapping[str, Seen]):
         if before is not None:
             self._forget(before)
         self._seen[name] = one
+        self.changes += 1
         self._reached[one.reach] += 1
         self._unleased += not one.leased
         if self._longest_s is not None:
@@ -59,6 +61,7 @@ class Roster(MutableMapping[str, Seen]):
         self._seen = {name: self._seen[name] for name in (wanted | self._seen)}
 
     def _forget(self, one: Seen) -> None:
+        self.changes += 1
         self._reached[one.reach] -= 1
         self._unleased -= not one.leased
         if one.ready_after_s is not None and one.ready_after_s == self._longest_s:
@@ -78,6 +81,12 @@ class Roster(MutableMapping[str, Seen]):
     def faulty(self) -> int:
         """How many have a fault that waiting will not heal."""
         return sum(count for reach, count in self._reached.items() if reach.permanent)
+
+    @property
+    def reasons(self) -> frozenset[str]:
+        """Why hosts that were tried are not ready."""
+        late = (reach for reach, count in self._reached.items() if count and not reach.ready)
+        return frozenset(reach.value for reach in late if reach is not Reach.UNTRIED)
 
     @property
     def unleased(self) -> int:

@@ -19,7 +19,7 @@ from mpiboot.plan.identity import Own
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.modes import Purpose
 from mpiboot.plan.release import Over
-from mpiboot.report.progress import Bar
+from mpiboot.report.terminal.waiting import WaitTable
 from mpiboot.roles import (
     account,
     approaching,
@@ -186,7 +186,8 @@ class Attempt:
         terms = asyncio.ensure_future(approaching.terms(settings, keys, self._claimant.launcher_id))
         terms.add_done_callback(_taken_note)
         approach = approaching.approach(settings, terms, user, through)
-        self._gathering = Gathering(self._find(source), approach, own, Bar(settings.progress))
+        table = WaitTable(settings.progress, agent.env, settings.slots)
+        self._gathering = Gathering(self._find(source), approach, own, table)
         self._gathering.on_view = self._view.on_view
         self._view.gathering = self._gathering
         script = discovery.path(settings, str(agent.directory))

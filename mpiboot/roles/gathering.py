@@ -17,13 +17,13 @@ from mpiboot.plan import gather
 from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
 from mpiboot.plan.identity import Own
 from mpiboot.plan.roster import Roster, undecided
-from mpiboot.report.progress import Bar
+from mpiboot.report.terminal.waiting import WaitTable
 from mpiboot.roles.attempts import Approach, Attempted, Attempts, Logins, Pauses, jittered
 from mpiboot.roles.finding import Finder
 from mpiboot.roles.naming import Naming
+from mpiboot.roles.showing import Showing
 from mpiboot.runtime.within import came
 
-_LINE_EVERY_S = 5.0
 # A login that is under way when the wait fails: its worker shall hear of it, too.
 _LAST_LOGINS_S = 1.5
 _MANY, _LOOK_S = 256, 0.00005
@@ -41,15 +41,17 @@ class Gathering:
         source: the hosts, or who finds them.
         approach: how they are approached.
         own: this container.
-        bar: shows how far it is.
+        table: shows how far it is, on a terminal.
     """
 
-    def __init__(self, source: Listed | Finder, approach: Approach, own: Own, bar: Bar) -> None:
+    def __init__(
+        self, source: Listed | Finder, approach: Approach, own: Own, table: WaitTable
+    ) -> None:
         self._source = source
         self._approach = approach
-        self._bar = bar
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
+        self._showing = Showing(table, lambda: self.waited_s)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
         self._count: int | None = None
@@ -88,7 +90,7 @@ class Gathering:
                 logger.warning("%s", decision.reason)
             return decision
         finally:
-            self._bar.clear()
+            self._showing.clear()
             self._following = go and (self._approach.elastic or self._approach.quorum > 0)
             if not self._following:
                 await self.stop(0.0 if go else _LAST_LOGINS_S)
@@ -117,7 +119,6 @@ class Gathering:
 
     async def _decide(self) -> Decision:
         approach = self._approach
-        next_line = self._begun + _LINE_EVERY_S
         while True:
             self._changed.clear()
             if self._fault is not None:
@@ -138,32 +139,13 @@ class Gathering:
                     return decision
                 look_s = gather.look_again_s(seen, terms)
                 await self._rest()
-            next_line = await self._show(terms, next_line)
-            await self._pause(min(next_line, self._begun + look_s))
-
-    async def _show(self, terms: Terms, next_line: float) -> float:
-        """Show how far it is, on the bar or in a line every few seconds; return when the next is due."""
-        due = self._loop.time() >= next_line
-        if not (self._bar.shown or due):
-            return next_line
-        text = gather.progress(list(self.seen.values()), terms, self.waited_s)
-        self._bar.draw(self.seen.ready, self._count, text)
-        if self._bar.shown:
-            await self._rest()
-            return next_line
-        logger.info("%s", text)
-        return next_line + _LINE_EVERY_S
+            look_s = min(look_s, self._showing.show(self.seen, terms, self.waited_s))
+            await came(self._changed, max(0.0, look_s - self.waited_s))
 
     async def _rest(self) -> None:
         """Take in some news together before another look at all hosts, which costs time for each."""
         if len(self.seen) > _MANY:
             await asyncio.sleep(len(self.seen) * _LOOK_S)
-
-    async def _pause(self, until: float) -> None:
-        wait = max(0.0, until - self._loop.time())
-        if self._bar.shown:
-            wait = min(wait, 1.0)
-        await came(self._changed, wait)
 
     def _begun_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)

@@ -14,7 +14,7 @@ from mpiboot.model.hosts import Host, Listed
 from mpiboot.plan import gather
 from mpiboot.plan.gather import Decision, Reach, Seen, Terms, Verb
 from mpiboot.plan.identity import Own
-from mpiboot.report.progress import Bar
+from mpiboot.report.terminal.waiting import WaitTable
 from mpiboot.roles.attempts import Approach
 from mpiboot.roles.gathering import Gathering
 from mpiboot.runtime.within import within
@@ -40,7 +40,7 @@ def test_a_fault_that_nobody_foresaw_ends_the_wait() -> None:
     async def wait() -> None:
         own = Own(hostname="launcher", addresses=(), facts=Facts())
         found = Listed(hosts=(Host(name="w1"), Host(name="w2")))
-        await Gathering(found, approach, own, Bar("off")).run()
+        await Gathering(found, approach, own, WaitTable("off", {})).run()
 
     with pytest.raises(RuntimeError, match="can't start new thread"):
         asyncio.run(within(5.0, wait()))
@@ -65,7 +65,7 @@ def test_news_of_many_hosts_cost_no_look_at_all_of_them(monkeypatch: pytest.Monk
     async def wait() -> Decision:
         own = Own(hostname="launcher", addresses=(), facts=Facts())
         found = Listed(hosts=tuple(Host(name=f"w{number}") for number in range(300)))
-        return await Gathering(found, approach, own, Bar("off")).run()
+        return await Gathering(found, approach, own, WaitTable("off", {})).run()
 
     monkeypatch.setattr(gather, "decide", watched)
     decision = asyncio.run(within(15.0, wait()))
