@@ -21,7 +21,7 @@ _STYLES = {
     Trouble.NONE: "green",
 }
 _COLUMNS = (
-    Column(title="HOST", lead=True, most=40),
+    Column(title="HOST", lead=True, names=True, most=40),
     Column(title="STATE", lead=True),
     Column(title="SINCE", lead=True, right=True, worth=9),
     Column(title="SLOTS", right=True, worth=8),

@@ -12,10 +12,10 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from mpiboot.model.record import dataclass
-from mpiboot.report.terminal.literal import clipped, literal
+from mpiboot.report.terminal.literal import clipped, literal, named
 
 _GAP = 2
-_LEAST_NAME = 8
+_LEAST_NAME = 24  # cells that names keep while another one can go
 _LEAST_TEXT = 12  # cells that a text across the figures wants at least
 
 
@@ -27,6 +27,7 @@ class Column:
         title: its heading.
         right: whether it is a figure.
         lead: whether it stands before the figures, in every row.
+        names: whether it has names, which are cut in their middle; one column has.
         most: cells that it takes at most.
         worth: those worth least go first where the width does not do; those of 0 never.
     """
@@ -34,6 +35,7 @@ class Column:
     title: str
     right: bool = False
     lead: bool = False
+    names: bool = False
     most: int = 1000
     worth: int = 0
 
@@ -86,7 +88,7 @@ def grid(page: Page, columns: Sequence[Column], rows: Sequence[Row]) -> list[Tex
     """Lay out rows under their headings.
 
     Columns in which no row says anything are left out, then those that are worth least, until all
-    fits; the first column gives way last.
+    fits; names give way last.
     """
     said = [[page.literal(cell) for cell in row.cells] for row in rows]
     used = [
@@ -123,18 +125,17 @@ def _widest(rows: Sequence[Row], said: list[list[str]], columns: Sequence[Column
 
 
 def _fit(width: int, columns: Sequence[Column], widths: dict[int, int]) -> None:
-    """Leave out columns, and then narrow the first one, until they fit into a width."""
+    """Leave out columns, and then narrow the names, until they fit into a width."""
     while _total(widths) > width:
         worth = {at: columns[at].worth for at in widths if columns[at].worth}
         over = _total(widths) - width
-        first = min(widths)
-        slack = widths[first] - max(_LEAST_NAME, len(columns[first].title))
-        if over <= slack // 2 or not worth:
-            widths[first] = max(1, widths[first] - over)
+        names = next(at for at in widths if columns[at].names)
+        if over <= widths[names] - _LEAST_NAME or not worth:
+            widths[names] = max(1, widths[names] - over)
             break
         del widths[min(worth, key=lambda at: (worth[at], -at))]
     if _total(widths) > width:
-        last = max(widths)
+        last = max(widths)  # not even a name of one cell leaves room for the next column
         widths[last] = max(0, widths[last] - (_total(widths) - width))
 
 
@@ -168,6 +169,7 @@ def _line(
 
 
 def _padded(page: Page, column: Column, text: str, width: int) -> str:
-    text = page.clipped(text, width)
+    cut = named if column.names else clipped
+    text = cut(text, width, unicode=page.unicode)
     space = " " * (width - cell_len(text))
     return space + text if column.right else text + space

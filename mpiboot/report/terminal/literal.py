@@ -54,3 +54,17 @@ def clipped(text: str, width: int, *, unicode: bool) -> str:
             break
         kept.append(c)
     return "".join(kept).rstrip() + (_CUT if unicode else _PLAIN_CUT)
+
+
+def named(text: str, width: int, *, unicode: bool) -> str:
+    """Cut a literal name to so many cells in its middle: names of one job differ at their ends."""
+    if cell_len(text) <= width or width < 5:
+        return clipped(text, width, unicode=unicode)
+    tail, cells = [], 0
+    for c in reversed(text):
+        cells += cell_len(c)
+        if cells > (width - 1) // 2:
+            break
+        tail.append(c)
+    end = "".join(reversed(tail))
+    return clipped(text, width - cell_len(end), unicode=unicode) + end

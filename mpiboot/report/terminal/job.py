@@ -1,0 +1,187 @@
+"""A job as lines: how it stands, how long each stage took, how it ended, its workers and ranks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from mpiboot.report.terminal import amounts, workers
+from mpiboot.report.terminal.document import Job, Outcome
+from mpiboot.report.terminal.grid import Page
+
+_PHASES = {
+    "Running": "bold green",
+    "Succeeded": "bold green",
+    "Failed": "bold red",
+    "Pending": "bold yellow",
+    "Paused": "bold yellow",
+    "Resuming": "bold yellow",
+    "Unknown": "bold yellow",
+}
+_LOW = 14  # on a screen of fewer lines the workers have room, the story has not
+_MOST_RANKS = 64  # that are listed where there is all the room
+_MOST_CAUSES, _MOST_STDERR = 4, 8
+ALONE = (
+    "Only what this worker knows of itself: no launcher holds it, or the launcher does not answer."
+)
+
+
+def whole(job: Job, page: Page) -> list[Text]:
+    """Lay out all of a job, as long as that is; of the ranks the first ones, failed ones first."""
+    ranks = workers.rank_lines(job, page, _MOST_RANKS + 2)
+    parts = (_head(job, page, low=False), workers.worker_lines(job, page, None), ranks)
+    return _joined([part for part in parts if part])
+
+
+def fitting(job: Job, page: Page, note: str = "") -> list[Text]:
+    """Lay out as much of a job as the page has lines for, those in trouble first.
+
+    Args:
+        job: the job.
+        page: what there is to draw on.
+        note: the last line, where there is room.
+    """
+    low = page.height < _LOW
+    head = _head(job, page, low=low)
+    tail = [page.line(note, "dim")] if note and not low else []
+    gap = 0 if low else 1
+    room = page.height - len(head) - len(tail) - gap - (gap if tail else 0)
+    count = workers.rank_count(job)
+    wanted = len(job.workers) + 1
+    for_ranks = min(count + 1, max(room - wanted - gap, room // 3)) if count else 0
+    for_ranks = for_ranks if for_ranks >= 3 else 0
+    for_workers = room - (for_ranks + gap if for_ranks else 0)
+    parts = [head, workers.worker_lines(job, page, max(0, for_workers))]
+    parts.append(workers.rank_lines(job, page, for_ranks))
+    parts.append(tail)
+    made = _joined([part for part in parts if part], gap)
+    return made[: page.height]
+
+
+def _joined(parts: Sequence[Sequence[Text]], gap: int = 1) -> list[Text]:
+    lines: list[Text] = []
+    for part in parts:
+        lines += [Text("", end="")] * (gap if lines else 0)
+        lines += part
+    return lines
+
+
+def _head(job: Job, page: Page, *, low: bool) -> list[Text]:
+    lines = [_title(job, page)]
+    if not low and job.command:
+        lines.append(page.line(shlex.join(job.command), "dim"))
+    if not low:
+        lines += [line for line in (_stages(job, page),) if line.plain]
+    lines += _counts(job, page, low=low)
+    if len(job.attempts) > 1 and not low:
+        lines.append(_attempts(job, page))
+    if not job.complete:
+        lines += _wrapped(page, ALONE, "yellow")[: 1 if low else None]
+    if job.outcome is not None:
+        lines += _ended(job.outcome, page, low=low)
+    return lines
+
+
+def _title(job: Job, page: Page) -> Text:
+    line = page.line(job.sender or "this container", "bold")
+    stage = job.stage if job.stage not in (job.phase.lower(), "ended", "") else ""
+    how = page.literal(f"{job.phase or 'Unknown'}{f', {stage}' if stage else ''}")
+    left = page.width - cell_len(line.plain) - 2
+    if left < min(len(how), 9):
+        line = page.line("", "")
+        line.append(page.clipped(how), style=_PHASES.get(job.phase, "bold"))
+        return line
+    line.append("  ").append(page.clipped(how, left), style=_PHASES.get(job.phase, "bold"))
+    version = page.literal(f"mpiboot {job.version}") if job.version else ""
+    space = page.width - cell_len(line.plain) - cell_len(version)
+    if version and space >= 2:
+        line.append(" " * space + version, style="dim")
+    return line
+
+
+def _stages(job: Job, page: Page) -> Text:
+    """Lay out the timeline: each stage with how long it took."""
+    told = []
+    for stage, lasted in job.seconds:
+        if stage == "ended":
+            continue
+        now = stage == job.stage
+        shown = amounts.whole_seconds(lasted) if now and lasted >= 1 else amounts.seconds(lasted)
+        of = f" of {amounts.whole_seconds(job.deadline_s)}" if now and stage == "waiting" else ""
+        told.append(f"{stage} {shown}{of if job.deadline_s else ''}")
+    return page.line((" → " if page.unicode else " > ").join(told))
+
+
+def _counts(job: Job, page: Page, *, low: bool) -> list[Text]:
+    """Say how many there are of everything, and what they use together."""
+    ready = sum(worker.ready for worker in job.workers)
+    expected = job.expected if job.expected is not None else len(job.workers) or None
+    told = []
+    if job.complete:
+        told.append(f"{ready:,} of {'?' if expected is None else f'{expected:,}'} workers ready")
+    slots = workers.total(worker.slots for worker in job.workers)
+    if slots:
+        told.append(f"{slots:,.0f} slots")
+    if job.ranks is not None and job.ranks[1]:
+        wanted, started, ended = job.ranks
+        run = f"{started - ended:,} of {max(wanted, started):,} ranks run"
+        told.append(run if started > ended else f"{ended:,} ranks ended")
+    cpu = workers.total(worker.cpu_percent for worker in job.workers)
+    memory = workers.total(worker.memory_bytes for worker in job.workers)
+    told += [f"CPU {cpu:,.0f} %"] if cpu is not None else []
+    told += [f"memory {amounts.size(memory)}"] if memory is not None else []
+    return _packed(page, told)[: 1 if low else None]
+
+
+def _packed(page: Page, told: Sequence[str]) -> list[Text]:
+    """Put as many pieces into each line as it has room for, so that none is broken."""
+    lines: list[str] = []
+    for piece in told:
+        longer = f"{lines[-1]}, {piece}" if lines else ""
+        if lines and len(longer) <= page.width:
+            lines[-1] = longer
+        else:
+            lines.append(piece)
+    return [page.line(line) for line in lines]
+
+
+def _attempts(job: Job, page: Page) -> Text:
+    last = job.attempts[-1]
+    before = job.attempts[-2]
+    how = f"{before.code}" + (f", {before.message}" if before.message else "")
+    return page.line(
+        f"attempt {last.number} ({last.kind}); the one before ended with {how}", "yellow"
+    )
+
+
+def _ended(outcome: Outcome, page: Page, *, low: bool) -> list[Text]:
+    """Say how it ended: the first cause first, with what that rank wrote to stderr last."""
+    good = outcome.code == 0
+    blame = f" ({outcome.fault})" if outcome.fault not in ("", "none") else ""
+    style = "bold green" if good else "bold red"
+    lines = _wrapped(page, f"exit {outcome.code}{blame}: {outcome.message}", style)
+    if low:
+        return lines[:2]
+    first = outcome.failures[0] if outcome.failures else None
+    for failure in outcome.failures[:_MOST_CAUSES]:
+        if failure.message != outcome.message:
+            lines.append(page.line(f"  {failure.message}"))
+        if failure is first:
+            lines += [page.line(f"  | {said}", "dim") for said in first.stderr[-_MOST_STDERR:]]
+    more = len(outcome.failures) - _MOST_CAUSES
+    return [*lines, page.line(f"  and {more:,} more failures", "dim")] if more > 0 else lines
+
+
+def _wrapped(page: Page, said: str, style: str) -> list[Text]:
+    """Break one important sentence at its words, so that none of it is lost; four lines at most."""
+    lines, line = [], ""
+    for word in page.literal(said).split():
+        longer = f"{line} {word}" if line else word
+        if line and cell_len(longer) > page.width:
+            lines.append(line)
+            longer = word
+        line = longer
+    return [page.line(one, style) for one in [*lines, line][:4]]
