@@ -21,6 +21,7 @@ _HELP = f"""mpiboot {__version__}: one agent, PID 1 in every container of an MPI
   mpiboot local [options] -- CMD…       run a whole job on this machine, in namespaces
   mpiboot doctor [options] [-- CMD…]    say what will fail in this container, and what to change
   mpiboot probe [--for ready|live]      ask the agent of this container; exit 0 or 1
+  mpiboot status [--watch] [--json]     show the job: workers, ranks, what they use, how it ended
   mpiboot run [--wait] [-- CMD…]        start the job of a launcher in debug mode
   mpiboot pause [--release-workers]     stop the job's ranks, so that it can be resumed
   mpiboot resume [--wait] [-- CMD…]     start a job that is paused again
@@ -43,6 +44,7 @@ _COMMANDS = {
     "local": ("here", "local"),
     "doctor": ("asking", "doctor"),
     "probe": ("asking", "probe"),
+    "status": ("asking", "status"),
     "run": ("asking", "run"),
     "pause": ("asking", "pause"),
     "resume": ("asking", "resume"),

@@ -35,6 +35,18 @@ def probe(argv: Sequence[str], env: Mapping[str, str]) -> int:
     return code
 
 
+def status(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """Show the job of this container."""
+    from mpiboot.roles import status as statuses  # noqa: PLC0415 - as above
+
+    default_signals()
+    request = statuses.parse(argv)
+    reply = statuses.run(request, resolve("status", [], env).settings.runtime_dir, env)
+    if reply.fault:
+        print(f"mpiboot: {reply.fault}", file=sys.stderr)
+    return reply.code
+
+
 def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
     """Start the job of a launcher in debug mode."""
     return _ask(Verb.RUN, argv, env)

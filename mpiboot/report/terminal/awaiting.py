@@ -13,7 +13,7 @@ from mpiboot.plan.gather import Seen
 from mpiboot.report.terminal import amounts
 from mpiboot.report.terminal.grid import Column, Page, Row, grid
 
-HEAD_LINES = 3  # what stands around the rows: the two of the header, and the headings
+_WIDEST = 120  # what stands at the right end of a line does not stand further out
 _STYLES = {
     Trouble.FAULT: "bold red",
     Trouble.UNREACHED: "yellow",
@@ -93,7 +93,7 @@ def _title(wait: Wait, page: Page) -> Text:
     if len(left) + len(right) + 2 > page.width:
         right = time
     title = page.line(left, "bold")
-    space = page.width - cell_len(title.plain) - len(right)
+    space = min(page.width, _WIDEST) - cell_len(title.plain) - len(right)
     if space >= 1:
         title.append(" " * space + right, style="dim")
     return title
@@ -101,10 +101,11 @@ def _title(wait: Wait, page: Page) -> Text:
 
 def _bar(wait: Wait, page: Page) -> Text:
     full, empty = ("━", "━") if page.unicode else ("=", "-")
+    width = min(page.width, _WIDEST)
     share = min(1.0, wait.ready / wait.expected) if wait.expected else 0.0
-    filled = int(share * page.width)
+    filled = int(share * width)
     bar = Text(full * filled, style="green", no_wrap=True, end="")
-    return bar.append(empty * (page.width - filled), style="bright_black")
+    return bar.append(empty * (width - filled), style="bright_black")
 
 
 def _row(one: Awaited, waited_s: float) -> Row:

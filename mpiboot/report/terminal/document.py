@@ -107,6 +107,7 @@ class Job:
         workers: in the job's order.
         attempts: first to last.
         outcome: None before the end.
+        ended_at: when it ended, RFC 3339; empty before.
     """
 
     complete: bool
@@ -124,6 +125,7 @@ class Job:
     workers: tuple[Worker, ...]
     attempts: tuple[Attempt, ...]
     outcome: Outcome | None
+    ended_at: str
 
     @property
     def ended(self) -> bool:
@@ -151,6 +153,7 @@ def read(document: object) -> Job:
         workers=_each(data, "workers", _worker),
         attempts=_each(status, "attempts", _attempt),
         outcome=_outcome(status.get("outcome")),
+        ended_at=_since(status, "ended"),
     )
 
 
@@ -224,6 +227,13 @@ def _seconds(lasted: Data, status: Data) -> tuple[tuple[str, float], ...]:
     order = dict.fromkeys([*begun, *lasted])
     found = ((stage, _number(lasted, stage)) for stage in order)
     return tuple((stage[:_MOST_TEXT], s) for stage, s in found if s is not None)
+
+
+def _since(status: Data, stage: str) -> str:
+    begun = (
+        _text(one, "since") for one in _mappings(status, "stages") if one.get("stage") == stage
+    )
+    return next(begun, "").partition(".")[0].replace("T", " ")
 
 
 def _counts(data: object) -> tuple[int, int, int] | None:

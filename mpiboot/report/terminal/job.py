@@ -21,10 +21,11 @@ _PHASES = {
     "Resuming": "bold yellow",
     "Unknown": "bold yellow",
 }
+_WIDEST = 120  # what stands at the right end of a line does not stand further out
 _LOW = 14  # on a screen of fewer lines the workers have room, the story has not
 _MOST_RANKS = 64  # that are listed where there is all the room
 _MOST_CAUSES, _MOST_STDERR = 4, 8
-ALONE = (
+_ALONE = (
     "Only what this worker knows of itself: no launcher holds it, or the launcher does not answer."
 )
 
@@ -32,7 +33,7 @@ ALONE = (
 def whole(job: Job, page: Page) -> list[Text]:
     """Lay out all of a job, as long as that is; of the ranks the first ones, failed ones first."""
     ranks = workers.rank_lines(job, page, _MOST_RANKS + 2)
-    parts = (_head(job, page, low=False), workers.worker_lines(job, page, None), ranks)
+    parts = (head(job, page), workers.worker_lines(job, page, None), ranks)
     return _joined([part for part in parts if part])
 
 
@@ -45,20 +46,35 @@ def fitting(job: Job, page: Page, note: str = "") -> list[Text]:
         note: the last line, where there is room.
     """
     low = page.height < _LOW
-    head = _head(job, page, low=low)
+    story = head(job, page, low=low)
     tail = [page.line(note, "dim")] if note and not low else []
     gap = 0 if low else 1
-    room = page.height - len(head) - len(tail) - gap - (gap if tail else 0)
+    room = page.height - len(story) - len(tail) - gap - (gap if tail else 0)
     count = workers.rank_count(job)
     wanted = len(job.workers) + 1
     for_ranks = min(count + 1, max(room - wanted - gap, room // 3)) if count else 0
     for_ranks = for_ranks if for_ranks >= 3 else 0
     for_workers = room - (for_ranks + gap if for_ranks else 0)
-    parts = [head, workers.worker_lines(job, page, max(0, for_workers))]
+    parts = [story, workers.worker_lines(job, page, max(0, for_workers))]
     parts.append(workers.rank_lines(job, page, for_ranks))
     parts.append(tail)
     made = _joined([part for part in parts if part], gap)
     return made[: page.height]
+
+
+def sentence(job: Job, page: Page, *, used: bool = True) -> str:
+    """Say in one line how a job stands, or how it ended.
+
+    Args:
+        job: the job.
+        page: where the line will stand; its width does not matter.
+        used: whether CPU and memory belong to it, which change all the time.
+    """
+    if job.outcome is not None:
+        message = job.outcome.message.partition("\n")[0]
+        return page.literal(f"{job.phase}: exit {job.outcome.code}: {message}")
+    stage = f", {job.stage}" if job.stage and job.stage != job.phase.lower() else ""
+    return page.literal(f"{job.phase or 'Unknown'}{stage}: {', '.join(counted(job, used=used))}")
 
 
 def _joined(parts: Sequence[Sequence[Text]], gap: int = 1) -> list[Text]:
@@ -69,7 +85,14 @@ def _joined(parts: Sequence[Sequence[Text]], gap: int = 1) -> list[Text]:
     return lines
 
 
-def _head(job: Job, page: Page, *, low: bool) -> list[Text]:
+def head(job: Job, page: Page, *, low: bool = False) -> list[Text]:
+    """Lay out how a job stands as a whole, and how it ended.
+
+    Args:
+        job: the job.
+        page: what there is to draw on.
+        low: whether there is room for the most important lines alone.
+    """
     lines = [_title(job, page)]
     if not low and job.command:
         lines.append(page.line(shlex.join(job.command), "dim"))
@@ -78,8 +101,8 @@ def _head(job: Job, page: Page, *, low: bool) -> list[Text]:
     lines += _counts(job, page, low=low)
     if len(job.attempts) > 1 and not low:
         lines.append(_attempts(job, page))
-    if not job.complete:
-        lines += _wrapped(page, ALONE, "yellow")[: 1 if low else None]
+    if not job.complete and not job.ended:
+        lines += _wrapped(page, _ALONE, "yellow")[: 1 if low else None]
     if job.outcome is not None:
         lines += _ended(job.outcome, page, low=low)
     return lines
@@ -96,7 +119,7 @@ def _title(job: Job, page: Page) -> Text:
         return line
     line.append("  ").append(page.clipped(how, left), style=_PHASES.get(job.phase, "bold"))
     version = page.literal(f"mpiboot {job.version}") if job.version else ""
-    space = page.width - cell_len(line.plain) - cell_len(version)
+    space = min(page.width, _WIDEST) - cell_len(line.plain) - cell_len(version)
     if version and space >= 2:
         line.append(" " * space + version, style="dim")
     return line
@@ -106,34 +129,45 @@ def _stages(job: Job, page: Page) -> Text:
     """Lay out the timeline: each stage with how long it took."""
     told = []
     for stage, lasted in job.seconds:
-        if stage == "ended":
+        if stage == "ended":  # that lasts
             continue
         now = stage == job.stage
         shown = amounts.whole_seconds(lasted) if now and lasted >= 1 else amounts.seconds(lasted)
         of = f" of {amounts.whole_seconds(job.deadline_s)}" if now and stage == "waiting" else ""
         told.append(f"{stage} {shown}{of if job.deadline_s else ''}")
+    if job.ended_at:
+        told.append(f"ended {job.ended_at}")
     return page.line((" → " if page.unicode else " > ").join(told))
 
 
 def _counts(job: Job, page: Page, *, low: bool) -> list[Text]:
     """Say how many there are of everything, and what they use together."""
+    return _packed(page, counted(job))[: 1 if low else None]
+
+
+def counted(job: Job, *, used: bool = True) -> list[str]:
+    """Count workers, slots and ranks, and say what they use together.
+
+    Args:
+        job: the job.
+        used: whether CPU and memory belong to it, which change all the time.
+    """
     ready = sum(worker.ready for worker in job.workers)
     expected = job.expected if job.expected is not None else len(job.workers) or None
     told = []
-    if job.complete:
+    if job.complete and not job.ended:
         told.append(f"{ready:,} of {'?' if expected is None else f'{expected:,}'} workers ready")
     slots = workers.total(worker.slots for worker in job.workers)
-    if slots:
-        told.append(f"{slots:,.0f} slots")
+    told += [f"{slots:,.0f} slots"] if slots else []
     if job.ranks is not None and job.ranks[1]:
         wanted, started, ended = job.ranks
         run = f"{started - ended:,} of {max(wanted, started):,} ranks run"
         told.append(run if started > ended else f"{ended:,} ranks ended")
     cpu = workers.total(worker.cpu_percent for worker in job.workers)
     memory = workers.total(worker.memory_bytes for worker in job.workers)
-    told += [f"CPU {cpu:,.0f} %"] if cpu is not None else []
-    told += [f"memory {amounts.size(memory)}"] if memory is not None else []
-    return _packed(page, told)[: 1 if low else None]
+    told += [f"CPU {cpu:,.0f} %"] if cpu is not None and used else []
+    told += [f"memory {amounts.size(memory)}"] if memory is not None and used else []
+    return told
 
 
 def _packed(page: Page, told: Sequence[str]) -> list[Text]:
@@ -162,7 +196,8 @@ def _ended(outcome: Outcome, page: Page, *, low: bool) -> list[Text]:
     good = outcome.code == 0
     blame = f" ({outcome.fault})" if outcome.fault not in ("", "none") else ""
     style = "bold green" if good else "bold red"
-    lines = _wrapped(page, f"exit {outcome.code}{blame}: {outcome.message}", style)
+    message = outcome.message.partition("\n")[0]  # a table of the hosts may follow
+    lines = _wrapped(page, f"exit {outcome.code}{blame}: {message}", style)
     if low:
         return lines[:2]
     first = outcome.failures[0] if outcome.failures else None

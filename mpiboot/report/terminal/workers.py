@@ -116,8 +116,9 @@ def _worker(one: Worker) -> Row:
         _gpu(one.gpus),
         one.mpi,
     )
-    text = (one.reason or one.detail or " ") if bad else ""
-    return Row(cells=cells, styles=("", style, lease_style, _CALM), text=text)
+    # What is said of it may begin with the state, which stands beside.
+    text = (one.reason or one.detail).removeprefix(state).strip() or " "
+    return Row(cells=cells, styles=("", style, lease_style, _CALM), text=text if bad else "")
 
 
 def _standing(ranks: Sequence[Rank]) -> str:
