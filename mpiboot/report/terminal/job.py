@@ -97,7 +97,7 @@ def head(job: Job, page: Page, *, low: bool = False) -> list[Text]:
     if not low and job.command:
         lines.append(page.line(shlex.join(job.command), "dim"))
     if not low:
-        lines += [line for line in (_stages(job, page),) if line.plain]
+        lines += _stages(job, page)
     lines += _counts(job, page, low=low)
     if len(job.attempts) > 1 and not low:
         lines.append(_attempts(job, page))
@@ -125,7 +125,7 @@ def _title(job: Job, page: Page) -> Text:
     return line
 
 
-def _stages(job: Job, page: Page) -> Text:
+def _stages(job: Job, page: Page) -> list[Text]:
     """Lay out the timeline: each stage with how long it took."""
     told = []
     for stage, lasted in job.seconds:
@@ -137,7 +137,7 @@ def _stages(job: Job, page: Page) -> Text:
         told.append(f"{stage} {shown}{of if job.deadline_s else ''}")
     if job.ended_at:
         told.append(f"ended {job.ended_at}")
-    return page.line((" → " if page.unicode else " > ").join(told))
+    return _packed(page, told, " → " if page.unicode else " > ")
 
 
 def _counts(job: Job, page: Page, *, low: bool) -> list[Text]:
@@ -170,11 +170,11 @@ def counted(job: Job, *, used: bool = True) -> list[str]:
     return told
 
 
-def _packed(page: Page, told: Sequence[str]) -> list[Text]:
+def _packed(page: Page, told: Sequence[str], between: str = ", ") -> list[Text]:
     """Put as many pieces into each line as it has room for, so that none is broken."""
     lines: list[str] = []
     for piece in told:
-        longer = f"{lines[-1]}, {piece}" if lines else ""
+        longer = f"{lines[-1]}{between}{piece}" if lines else ""
         if lines and len(longer) <= page.width:
             lines[-1] = longer
         else:
