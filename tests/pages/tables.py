@@ -17,4 +17,4 @@ def _row(cells: Sequence[str]) -> str:
 
 def code(text: str) -> str:
     """Show a text as it is written; nothing where there is none."""
-    return f"`{text}`" if text else ""
+    return f"`{text.strip()}`" if text.strip() else ""

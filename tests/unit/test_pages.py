@@ -40,3 +40,26 @@ def test_a_list_begins_after_a_blank_line() -> None:
             if item and above.strip() and not re.match(r" *([-*]|\d+\.) | {2,}", above):
                 wrong.append(f"{page.name}: {line}")
     assert wrong == []
+
+
+def test_each_test_that_a_page_names_is_there() -> None:
+    """A promise that points to a test points to one that exists."""
+    named = {
+        found
+        for page in links.pages()
+        for found in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text())
+    }
+    assert len(named) > 20
+    for file, name in named:
+        text = (links.ROOT / file).read_text()
+        assert re.search(rf"^def {name}\(", text, re.MULTILINE), (file, name)
+
+
+def test_each_module_of_the_architecture_is_there() -> None:
+    """The diagrams and the text of docs/design.md name modules that exist."""
+    page = (links.ROOT / "docs" / "design.md").read_text()
+    named = set(
+        re.findall(r"\b((?:link|model|mpi|plan|platforms|report|roles|runtime)/\w+\.py)", page)
+    )
+    assert len(named) > 20
+    assert [name for name in named if not (links.ROOT / "mpiboot" / name).is_file()] == []
