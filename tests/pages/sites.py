@@ -26,6 +26,7 @@ _JOINED = (";", ",", "(", ":", "and ", "… more")  # how a part of a sentence b
 _RECORDS = {
     "Failure": "message", "Outcome": "message", "Loss": "why", "Lost": "why", "Exit": "reason",
     "Halt": "detail", "Decision": "reason", "Login": "detail", "Taken": "refused",
+    "Refused": "reason", "Answer": "text", "Reply": "text",
 }  # fmt: skip
 
 

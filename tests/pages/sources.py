@@ -47,6 +47,11 @@ PASSED: dict[str, tuple[str, ...]] = {
     "platforms.volcano:_names": _HOSTS,
     "report.publish:_do": ("roles.reporting:publish", "roles.reporting:_metrics_duties", "report.push:_put"),
     "roles.agent:_run": _OURS,
+    "link.control:_read": _OURS,
+    "roles.asking:_run": ("link.control:converse",),
+    "roles.asking:_last": _OURS,
+    "roles.asking:_in_vain": ("roles.asking:_run", "roles.asking:_ask"),
+    "roles.controlling:hear": _OURS,
     "roles.attempt:_not_ready": ("plan.limits:told",),
     "roles.attempt:_launch": ("plan.limits:memory_locked", "plan.limits:shared_memory",
                               "plan.limits:processes", "plan.limits:open_files"),
@@ -91,10 +96,16 @@ PARTS = frozenset(
         "is there", "laid; the original lies aside",
         "laid anew: an upgrade had put another program in its place",
         "… has … addresses", "… names … hosts", "it said nothing", "yours", "yours, but …", "yours, but not set here",
-        "[rank … on …] …",
+        "[rank … on …] …", "the job is paused", "exit …: …",
     )
 )  # fmt: skip
 
+# What those hear who ask: by `mpiboot probe`, /readyz, run, pause and resume.
+_ANSWERS = ("roles.probe:_ask", "roles.probe:NOBODY", "roles.worker:_become_ready",
+            "link.control:refuse_all")  # fmt: skip
+
 SOURCES = frozenset(
-    {one for made in PASSED.values() for one in made if one != FROM_OUTSIDE} | set(_VERDICT)
+    {one for made in PASSED.values() for one in made if one != FROM_OUTSIDE}
+    | set(_VERDICT)
+    | set(_ANSWERS)
 )
