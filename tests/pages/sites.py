@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ _LEVELS = ("warning", "error")
 _PERCENT = re.compile(r"%[-+0-9.]*[a-z]")
 _TWO_WORDS = re.compile(r"[A-Za-z`'-]{2,}[ ,:;(`']+.*[A-Za-z]{2,}")
 _JOINED = (";", ",", "(", ":", "and ", "… more")  # how a part of a sentence begins
+_Names = Mapping[str, list[ast.expr]]
 # Records in which a verdict is put into words, and the field that holds them.
 _RECORDS = {
     "Failure": "message", "Outcome": "message", "Loss": "why", "Lost": "why", "Exit": "reason",
@@ -112,7 +113,7 @@ class _Look(ast.NodeVisitor):
 
     def _take(self, node: ast.AST, name: str) -> None:
         """Keep every sentence below a node that makes words for others."""
-        for text, line in _sentences(node):
+        for text, line in _sentences(node, self._names):
             self._add(line, "source", text, name=name)
 
     @property
@@ -155,7 +156,7 @@ class _Look(ast.NodeVisitor):
 
     def _texts(self, node: ast.expr) -> Iterator[tuple[str, str]]:
         """Yield the texts that an expression may have, or what it passes on."""
-        text = written(node)
+        text = written(node, self._names)
         if text == "":
             return
         if text is not None and re.search(r"[A-Za-z]{2}", text):
@@ -174,8 +175,11 @@ class _Look(ast.NodeVisitor):
 
     def _values(self, name: str) -> list[ast.expr]:
         """Find what a name may stand for: in the function, else in the module."""
-        inner = _assigned(self._around[-1].body) if self._around else {}
-        return inner.get(name) or self._constants.get(name, [])
+        return self._names.get(name) or self._constants.get(name, [])
+
+    @property
+    def _names(self) -> _Names:
+        return _assigned(self._around[-1].body) if self._around else {}
 
 
 def _assigned(body: list[ast.stmt]) -> dict[str, list[ast.expr]]:
@@ -188,7 +192,7 @@ def _assigned(body: list[ast.stmt]) -> dict[str, list[ast.expr]]:
     return found
 
 
-def _sentences(node: ast.AST) -> Iterator[tuple[str, int]]:
+def _sentences(node: ast.AST, names: _Names) -> Iterator[tuple[str, int]]:
     """Yield every sentence that is written below a node; docstrings are none."""
     inside: set[int] = set()
     for one in ast.walk(node):
@@ -196,27 +200,43 @@ def _sentences(node: ast.AST) -> Iterator[tuple[str, int]]:
             inside.add(id(one.value))
         if not isinstance(one, ast.expr) or id(one) in inside:
             continue
-        text = written(one)
+        text = written(one, names)
         if text is not None:
             inside.update(id(part) for part in ast.walk(one))
             if _TWO_WORDS.search(text) and not text.startswith(_JOINED):
                 yield text, one.lineno
 
 
-def written(node: ast.expr) -> str | None:
-    """Return the text that an expression is, with `…` for each part that is not known; or None."""
-    text = _raw(node)
+def written(node: ast.expr, names: _Names) -> str | None:
+    """Return the text that an expression is, with `…` for each part that is not known; or None.
+
+    Args:
+        node: the expression.
+        names: what the names of the function stand for.
+    """
+    text = _raw(node, names)
     return None if text is None else re.sub(r"…+", "…", " ".join(text.split()))
 
 
-def _raw(node: ast.expr) -> str | None:
+def _raw(node: ast.expr, names: _Names) -> str | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _PERCENT.sub("…", node.value)
     if isinstance(node, ast.JoinedStr):
-        parts = [one.value if isinstance(one, ast.Constant) else "…" for one in node.values]
-        return "".join(map(str, parts))
+        return "".join(_part(one, names) for one in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        sides = [_raw(node.left), _raw(node.right)]
+        sides = [_raw(node.left, names), _raw(node.right, names)]
         if any(side is not None for side in sides):
             return "".join("…" if side is None else side for side in sides)
     return None
+
+
+def _part(node: ast.expr, names: _Names) -> str:
+    """Return a piece of an f-string; a name that stands for one text, and only one, is that text."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
+        values = names.get(node.value.id, [])
+        text = _raw(values[0], {}) if len(values) == 1 else None
+        if text is not None and re.search(r"[A-Za-z]{2}", text):
+            return text
+    return "…"

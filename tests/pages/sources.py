@@ -30,7 +30,6 @@ PASSED: dict[str, tuple[str, ...]] = {
         "model.yamlfile:load", "model.yamlfile:compose_node",
     ),
     "plan.announcing:take": ("plan.announcing:_wrong",),
-    "plan.causes:failure": _OURS,
     "plan.gather:decide": ("plan.gather:Reach",),
     "plan.hooks:fault_of": ("plan.hooks:text",),
     "plan.launch:_call": (
@@ -96,7 +95,7 @@ PARTS = frozenset(
         "is there", "laid; the original lies aside",
         "laid anew: an upgrade had put another program in its place",
         "… has … addresses", "… names … hosts", "it said nothing", "yours", "yours, but …", "yours, but not set here",
-        "[rank … on …] …", "the job is paused", "exit …: …",
+        "[rank … on …] …", "the job is paused", "exit …: …", "rank … on …: …",
     )
 )  # fmt: skip
 

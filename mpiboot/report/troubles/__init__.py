@@ -10,7 +10,7 @@ from mpiboot.model.record import dataclass
 
 ANY = "…"  # stands in a message for what differs from case to case
 _MOST = 3
-_LEAST_SHARE = 0.5  # of the letters of the entry that fits best
+_LEAST_SHARE = 0.6  # of the letters of the entry that fits best
 
 
 @dataclass(frozen=True, kw_only=True)
