@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.pages import anchors, links
+from tests.pages import anchors, links, site
 
 
 def test_no_link_is_broken() -> None:
@@ -63,3 +63,17 @@ def test_each_module_of_the_architecture_is_there() -> None:
     )
     assert len(named) > 20
     assert [name for name in named if not (links.ROOT / "mpiboot" / name).is_file()] == []
+
+
+def test_a_page_that_no_section_names_has_its_place() -> None:
+    """A pattern takes what no other entry names; a page that is not written yet is left out."""
+    nav = [
+        {"Guides": ["docs/guides/*.md", "docs/named.md", "docs/to-come.md"]},
+        {"Empty": ["docs/to-come-too.md"]},
+        {"More": ["docs/*.md", "*.md"]},
+    ]
+    pages = ["README.md", "docs/guides/b.md", "docs/named.md", "docs/new.md"]
+    assert site.arranged(nav, pages) == [
+        {"Guides": ["docs/guides/b.md", "docs/named.md"]},
+        {"More": ["docs/new.md", "README.md"]},
+    ]
