@@ -25,18 +25,18 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     return config
 
 
-def on_files(_files: Files, *, config: MkDocsConfig) -> Files:
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Take the pages of the whole repository, and all that they link to; arrange them."""
+    of_theme = [file for file in files if file.src_dir != config.docs_dir]
     pages = links.pages()
     linked = {target for page in pages for target in links.targets(page) if target.is_file()}
     paths = [str(path.relative_to(_ROOT)) for path in dict.fromkeys([*pages, *sorted(linked)])]
     config.nav = arranged(config.nav or [], [path for path in paths if path.endswith(".md")])
-    return Files(
-        [
-            File(path, str(_ROOT), config.site_dir, use_directory_urls=config.use_directory_urls)
-            for path in paths
-        ]
-    )
+    ours = [
+        File(path, str(_ROOT), config.site_dir, use_directory_urls=config.use_directory_urls)
+        for path in paths
+    ]
+    return Files([*of_theme, *ours])
 
 
 def arranged(nav: list[Any], pages: list[str]) -> list[Any]:
