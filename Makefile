@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .SILENT:
 .NOTPARALLEL:
-.PHONY: help setup demo test check images unit process docker faults fuzz bench lock audit engine clean
+.PHONY: help setup demo test check docs images unit process docker faults fuzz bench lock audit engine clean
 
 PYTHON ?= /usr/bin/python3
 ARGS ?=
@@ -17,6 +17,8 @@ DEV := .venv/.stamp-dev-$(HASH)
 
 # What a job needs on this machine: `mpiboot local` makes its pods of the machine's own programs.
 JOB := iproute2 openmpi-bin openssh-client openssh-server procps python3-mpi4py
+# Any warning is an error: a page that no section has, a link or an anchor that leads nowhere.
+SITE := env NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 SCRIPTS := $(filter-out %.c %.py,$(wildcard .ci/* entrypoints/* images/locks/renew images/recipes/*))
 
 help: ## Show this list
@@ -31,13 +33,19 @@ demo: $(VENV) ## Run a two-host MPI program on this machine: no Docker, needs ro
 
 test: check unit process docker ## Check and test everything; starts a Docker engine if none answers
 
-check: $(DEV) ## Lint, types, import contracts, shell scripts
+check: $(DEV) ## Lint, types, import contracts, shell scripts, documentation
 	.ci/packages shellcheck
 	.ci/quiet ruff-check $(BIN)/ruff check
 	.ci/quiet ruff-format $(BIN)/ruff format --check
 	.ci/quiet mypy $(BIN)/mypy
 	.ci/quiet lint-imports $(BIN)/lint-imports
 	.ci/quiet shellcheck shellcheck $(SCRIPTS)
+	.ci/quiet pages $(BIN)/python -m tests.pages --check
+	.ci/quiet site $(SITE)
+
+docs: $(DEV) ## Renew what the code writes into docs/, and build the site into .build/site
+	$(BIN)/python -m tests.pages
+	$(SITE)
 
 unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
 	$(BIN)/pytest tests/unit tests/fuzz $(ARGS)
@@ -88,7 +96,7 @@ $(VENV):
 
 $(DEV): $(VENV) # dependency groups need a newer pip than Debian 12 has
 	.ci/quiet venv-pip $(BIN)/pip install -q --disable-pip-version-check -U 'pip>=25.1'
-	.ci/quiet venv-dev $(BIN)/pip install -q --disable-pip-version-check --group dev -e .
+	.ci/quiet venv-dev $(BIN)/pip install -q --disable-pip-version-check --group dev --group docs -e .
 	.ci/quiet venv-fuzz $(BIN)/pip install -q --disable-pip-version-check --only-binary atheris --group fuzz \
 		|| echo 'no fuzzing here: this machine has no wheel of atheris'
 	rm -f .venv/.stamp-dev-* && touch $@

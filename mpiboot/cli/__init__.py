@@ -30,6 +30,7 @@ _HELP = f"""mpiboot {__version__}: one agent, PID 1 in every container of an MPI
   mpiboot install [--check]             let unchanged calls of sshd and mpirun reach mpiboot
   mpiboot uninstall                     undo that
   mpiboot schema [view|doctor]          show the JSON Schema of the status file, or of another document
+  mpiboot explain CODE|MESSAGE          say what it means, and what helps
   mpiboot version [--json]              show the version
 
 Options of a command: mpiboot COMMAND --help. Every option is also a variable (MPIBOOT_…) and a key
@@ -54,6 +55,7 @@ _COMMANDS = {
     "uninstall": ("shimming", "uninstall"),
     "shim": ("shimming", "shim"),
     "schema": ("showing", "schema"),
+    "explain": ("explaining", "explain"),
     "version": ("showing", "version"),
 }
 

@@ -47,7 +47,7 @@ def files(settings: Settings, env: Mapping[str, str]) -> tuple[str, ...]:  # noq
 
 
 def identify(around: Surroundings) -> Identity | None:
-    """Tell the task that leads from those that work; None where nothing does.
+    """Tell the task that leads from those that work.
 
     Raises:
         ConfigError: a list has something in it that is no host.
