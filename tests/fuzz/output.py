@@ -7,9 +7,10 @@ from mpiboot.errors import ConfigError
 from mpiboot.mpi import DIALECTS
 from mpiboot.plan import hooks, lastwords, verdict
 from mpiboot.plan.evidence import Evidence
-from mpiboot.plan.frames import Frames, Lines, Order, Record, Text
+from mpiboot.plan.frames import Frames, Order, Record, Text
 from mpiboot.plan.hooks import Said
 from mpiboot.plan.layout import Layout, Place
+from mpiboot.plan.lines import Lines
 from mpiboot.plan.ranks import Ranks
 
 NONCE = "5f3c9a"
@@ -46,7 +47,7 @@ def judge(data: bytes) -> None:
     order, lines, given = Order(), Lines(), 0
     records = [one for one in whole if isinstance(one, Record)]
     for record in (*(due for one in records for due in order.add(one)), *order.end()):
-        given += sum(len(one.data) for one in lines.add(record))
+        given += sum(len(one.data) for one in lines.add(record, 0.0))
     given += sum(len(one.data) for one in lines.end())
     assert given <= sum(len(one.data) for one in records)
     text = data.decode(errors="replace")
