@@ -9,6 +9,7 @@ from mpiboot.plan.screen import stamp
 
 MOST_BYTES = 16_384  # of an entry with its newline: container runtimes cut longer ones
 _MOST_PART = 8_192
+_LONGEST_HOST = 255
 _MOST_HOSTS = 1 << 17
 _STREAMS = {"o": "stdout", "e": "stderr"}
 
@@ -26,9 +27,11 @@ class Entries:
         self._hosts: dict[int, str] = {OWN: host}
 
     def place(self, record: Record) -> None:
-        """Take a rank's word for where it runs."""
-        if record.rank in self._hosts or len(self._hosts) < _MOST_HOSTS:
-            self._hosts[record.rank] = record.data.decode(errors="replace")
+        """Take a rank's word for where it runs; of those without a number nobody knows which is which."""
+        known = record.rank in self._hosts or len(self._hosts) < _MOST_HOSTS
+        if record.rank >= 0 and known:
+            name = record.data[:_LONGEST_HOST].decode(errors="replace")
+            self._hosts[record.rank] = "".join(c if c.isprintable() else "?" for c in name)
 
     def show(self, record: Record) -> bytes:
         """Return the entries of whole lines, and of half a line at the end, newlines included."""

@@ -133,3 +133,13 @@ def test_the_agents_own_lines_keep_to_the_same_schema(capsys: pytest.CaptureFixt
     assert plain["message"] == "ü \x1b[31m"
     assert "ValueError" in fault["exception"]
     assert plain["host"]
+
+
+def test_a_name_from_elsewhere_is_bounded() -> None:
+    """Nothing that a rank says of its host makes entries too long or moves a cursor."""
+    made = Entries(1, "here")
+    made.place(Record(3, "h", 0, b"\x1b\0" * 2000))
+    made.place(Record(-1, "h", 0, b"w1"))
+    for rank in (3, -1):
+        for entry in read(made.show(Record(rank, "o", 0, b"\1" * 9000 + b"\n"))):
+            assert entry.get("host", "?").strip("?") == ""
