@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -202,3 +203,18 @@ def test_a_full_disk_is_one_warning(agents: Agents) -> None:
     for rank in (0, 1):
         own = [one for one in launcher.out.splitlines() if one.startswith(b"[%d] " % rank)]
         assert own == [b"[%d] %d ----------" % (rank, number) for number in range(3000)]
+
+
+def test_the_agents_own_lines_stand_alone(agents: Agents) -> None:
+    """What the launcher says while a prompt is open begins a line, and the rank goes on behind it."""
+    agents.workers(1)
+    job = "trap 'echo more >&2; exit 0' TERM; printf half >&2; while :; do sleep 0.05; done"
+    launcher = agents.launcher("sh", "-c", job, options=("--tag-output", *QUICK))
+    eventually(lambda: _assert_in(b"[0] half", launcher.log_path), 15)
+    launcher.pod.send(signal.SIGTERM)
+    launcher.wait(LONG_S)
+    agents.assert_global()
+    lines = launcher.log.splitlines()
+    assert "[0] half" in lines
+    assert all(line.startswith(("[mpiboot launcher] ", "[0]")) for line in lines), lines
+    assert any(line.startswith("[0]+ ") for line in lines), lines
