@@ -16,6 +16,7 @@ from mpiboot.plan.screen import Screen
 from mpiboot.report import place as module
 from mpiboot.report import shown as shown_module
 from mpiboot.report.place import Place, put
+from mpiboot.report.recent import Recent
 from mpiboot.report.shown import Look, Shown
 
 
@@ -100,20 +101,22 @@ def test_lines_go_into_a_pipe_whole(sizes: list[int], rest: bytes) -> None:
         assert len(piece) <= 4096 or piece.count(b"\n") == 1
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, **look: object) -> tuple[Shown, Written, Written]:
+def shown(
+    monkeypatch: pytest.MonkeyPatch, recent: Recent, **look: object
+) -> tuple[Shown, Written, Written]:
     """Make what shows output, with what comes to the screen and to the copy."""
     screen, copy = Written(), Written()
     monkeypatch.setattr(shown_module, "put", screen.put)
     monkeypatch.setattr(shown_module, "one_file", lambda: False)
     monkeypatch.setattr(log, "turn", log.NOBODY)  # it comes back after the test
     ranks = rankset.read(str(look.pop("ranks", "all")))
-    return Shown(Look(ranks=ranks, **look), copy), screen, copy  # type: ignore[arg-type]
+    return Shown(Look(ranks=ranks, **look), copy, recent), screen, copy  # type: ignore[arg-type]
 
 
 def test_the_copy_has_all_ranks_and_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks that are hidden break no line on the screen; in the copy, which has them, they do."""
-    made, screen, copy = shown(monkeypatch, tag=True, ranks="1")
-    assert made.wants(0)
+    made, screen, copy = shown(monkeypatch, Recent(), tag=True, ranks="1")
+    assert made.wants(Record(0, "o", 0, b""))
     records = ((1, b"name? "), (0, b"hi\n"), (-1, b"who\n"), (1, b"me\n"), (OWN, b"mpirun: x\n"))
     made.show([Record(rank, "o", 0, data) for rank, data in records])
     made.end()
@@ -128,8 +131,25 @@ def test_a_sink_that_is_full_harms_nobody(monkeypatch: pytest.MonkeyPatch) -> No
     def full(_: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    made, screen, copy = shown(monkeypatch, tag=False)
+    made, screen, copy = shown(monkeypatch, Recent(), tag=False)
     monkeypatch.setattr(copy, "write", full)
     made.show([Record(0, "o", 0, b"x\n")])
     made.end()
     assert screen.text == b"x\n"
+
+
+@pytest.mark.parametrize("look", [{"tag": True}, {"json": True}], ids=["text", "json"])
+def test_the_last_lines_for_people_are_text_of_all_ranks(
+    monkeypatch: pytest.MonkeyPatch, look: dict[str, object]
+) -> None:
+    """Whatever the form on the screen, and whoever is hidden there; stdout is not among them."""
+    recent = Recent()
+    made, screen, _ = shown(monkeypatch, recent, ranks="none", **look)
+    for record in (
+        Record(0, "e", 0, b"half"), Record(1, "o", 0, b"out\n"), Record(1, "e", 0, b"err\n"),
+        Record(OWN, "e", 0, b"mpirun: x\n"),
+    ):  # fmt: skip
+        made.show([record])
+    made.end()
+    assert recent.lines() == ["[0] half", "[1] err", "mpirun: x"]
+    assert b"half" not in screen.text
