@@ -146,7 +146,7 @@ class Mpirun:
             return None
         try:
             file = Path(path).open("ab", buffering=0) if path else None  # noqa: SIM115 - closed with the copy
-            return Written(file, kept)
+            return Written(file, kept, lambda fault: _complain(Path(path), fault))
         except OSError as fault:
             raise ConfigError(
                 f"cannot write the log file {path}: {fault.strerror}", hint="check --log-file"

@@ -190,16 +190,20 @@ def test_a_hidden_rank_that_fails_is_still_heard(agents: Agents) -> None:
 
 
 def test_a_full_disk_is_one_warning(agents: Agents) -> None:
-    """It names the file; the job goes on, and all of it is still shown."""
+    """One for ranks' files and one for the log; the job goes on, and all of it is still shown."""
     agents.workers(2)
     job = ("sh", "-c", 'i=0; while test $i -lt 3000; do echo "$i ----------"; i=$((i+1)); done')
     launcher = agents.launcher(
-        *job, options=("--output-dir", "/mnt/out", "--tag-output"), tmpfs=("/mnt:size=32k",)
+        *job,
+        options=("--output-dir", "/mnt/out", "--tag-output", "--log-file", "/mnt/log"),
+        tmpfs=("/mnt:size=32k",),
     )
     assert launcher.wait(LONG_S) == 0
     agents.assert_global()
-    (line,) = [line for line in launcher.log.splitlines() if "warning: cannot write" in line]
-    assert re.search(r"/mnt/out/rank\.[01]\.out: no space left on device", line)
+    lines = [line for line in launcher.log.splitlines() if "warning: cannot write" in line]
+    assert len(lines) == 2
+    assert re.search(r"/mnt/out/rank\.[01]\.out: no space left on device", "".join(lines))
+    assert "cannot write /mnt/log: no space left on device" in "".join(lines)
     for rank in (0, 1):
         own = [one for one in launcher.out.splitlines() if one.startswith(b"[%d] " % rank)]
         assert own == [b"[%d] %d ----------" % (rank, number) for number in range(3000)]
