@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
 import sys
 from collections import deque
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    _Stream = logging.StreamHandler[TextIO]
+else:
+    _Stream = logging.StreamHandler  # it takes no type before Python 3.11
 
 LEVELS = ("debug", "info", "warning", "error")
 
 logger = logging.getLogger("mpiboot")
 _recent: deque[str] = deque(maxlen=50)
+# Entered around each line, so that it stands beside the job's: what shows those puts itself here.
+NOBODY: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+turn = NOBODY
+
+
+class _Handler(_Stream):
+    """Writes a line when it is its turn."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with turn:
+            super().emit(record)
 
 
 class _Text(logging.Formatter):
@@ -32,11 +53,12 @@ class _Text(logging.Formatter):
 
 
 class _Json(logging.Formatter):
-    """One object per line: time (UTC), level, role, message."""
+    """One object per line: time (UTC), level, role, host, message; log.schema.json describes it."""
 
     def __init__(self, role: str) -> None:
         super().__init__(datefmt="%Y-%m-%dT%H:%M:%S")
         self._role = role
+        self._host = os.uname().nodename
 
     def format(self, record: logging.LogRecord) -> str:
         stamp = f"{self.formatTime(record, self.datefmt)}.{int(record.msecs):03d}Z"
@@ -44,6 +66,7 @@ class _Json(logging.Formatter):
             "time": stamp,
             "level": record.levelname.lower(),
             "role": self._role,
+            "host": self._host,
             "message": record.getMessage(),
         }
         if record.exc_info:
@@ -73,7 +96,7 @@ def configure(role: str, *, level: str = "info", as_json: bool = False) -> None:
     """
     import time  # noqa: PLC0415 - only the JSON clock needs it
 
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Handler(sys.stderr)
     formatter: logging.Formatter = _Json(role) if as_json else _Text(role)
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)

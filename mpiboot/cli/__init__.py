@@ -29,7 +29,7 @@ _HELP = f"""mpiboot {__version__}: one agent, PID 1 in every container of an MPI
   mpiboot keygen [--out FILE]           make a job secret
   mpiboot install [--check]             let unchanged calls of sshd and mpirun reach mpiboot
   mpiboot uninstall                     undo that
-  mpiboot schema [view|doctor]          show the JSON Schema of the status file, or of another document
+  mpiboot schema [view|doctor|log]      show the JSON Schema of the status file, or of another document
   mpiboot explain CODE|MESSAGE          say what it means, and what helps
   mpiboot version [--json]              show the version
 

@@ -58,7 +58,8 @@ def schema(argv: Sequence[str], _env: Mapping[str, str]) -> int:
     default_signals()
     made = argparse.ArgumentParser(
         "mpiboot schema", allow_abbrev=False,
-        description="Show the JSON Schema of the status file, of a view, or of what `mpiboot doctor --json` says.",
+        description="Show the JSON Schema of the status file, of a view, of what `mpiboot doctor --json` says,"
+        " or of a line of the log in JSON.",
     )  # fmt: skip
     made.add_argument("what", nargs="?", choices=tuple(schema.SHIPPED), default="status")
     print(schema.text(made.parse_args(list(argv)).what), end="")

@@ -2,7 +2,7 @@
 
 `PYTHON -I -S rank.py OPTIONS PROGRAM ARGS…`. The same on every MPI: exit codes, who failed first,
 output that can be told apart, and proof that the program was started at all. OPTIONS is one JSON
-object: `wdir`, `in`, `out`, `net` and `ifvars`, `mpi`. Each rank waits for this file, so it and what it
+object: `wdir`, `in`, `out`, `host`, `net` and `ifvars`, `mpi`. Each rank waits for this file, so it and what it
 imports take nothing but small parts of the standard library.
 """
 
@@ -46,7 +46,7 @@ def main() -> NoReturn:
             from mpiboot.link.wrap import input  # noqa: A004 - most ranks need none
 
             input.take(link, options.stdin)
-        output = through(options.nonce, report, b"PRTE_LAUNCHED" in env, said)
+        output = through(options, report, b"PRTE_LAUNCHED" in env, said)
         argv = [os.fsencode(word) for word in sys.argv[2:]]
         program = Program(argv, env, output.ends if output is not None else None)
         said.pid = program.pid
@@ -86,20 +86,22 @@ def place(env: dict[bytes, bytes]) -> tuple[int, int]:
     return -1, -1
 
 
-def through(nonce: str, report: Report, careless: bool, said: Tail) -> Output | Passing | None:
+def through(
+    options: Options, report: Report, careless: bool, said: Tail
+) -> Output | Passing | None:
     """Let the program's output go through us, as far as that is wanted.
 
     Args:
-        nonce: mark of the frames; empty: there are none.
+        options: with the mark of the frames; without it there are none.
         report: the way to the launcher.
         careless: whether mpirun loses output that comes too fast.
         said: keeps the end of what comes on stderr.
     """
-    if nonce:
+    if options.nonce:
         from mpiboot.link.wrap.output import Output
 
         window = _WINDOW if careless else 0
-        return Output(nonce, report, window, said)
+        return Output(options.nonce, report, window, said, named=options.named)
     if not said.wanted:
         return None
     from mpiboot.link.wrap import passing

@@ -1,4 +1,4 @@
-"""Settings of the job itself: how many ranks, which MPI, what it is told, where the output goes."""
+"""Settings of the job itself: how many ranks, which MPI, what it is told."""
 
 from __future__ import annotations
 
@@ -123,32 +123,6 @@ class JobSettings:
         "working directory of the ranks; else the launcher's, where a worker has it",
         roles=LAUNCHING,
         metavar="DIR",
-    )
-    tag_output: bool = setting(
-        "flag",
-        False,
-        "put [rank] before each line of the ranks' output; lines stay whole",
-        roles=LAUNCHING,
-    )
-    timestamp_output: bool = setting(
-        "flag",
-        False,
-        "put the time at which it was written before each line of the ranks' output",
-        roles=LAUNCHING,
-    )
-    output_dir: str = setting(
-        "path",
-        "",
-        "directory in the launcher's container that gets rank.N.out and rank.N.err of each rank",
-        roles=LAUNCHING,
-        metavar="DIR",
-    )
-    log_file: str = setting(
-        "path",
-        "",
-        "file that gets a copy of the job's output",
-        roles=LAUNCHING,
-        metavar="FILE",
     )
     abort_on_exception: bool = setting(
         "flag",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mpiboot.model.jobsettings import JobSettings
+from mpiboot.model.outputsettings import OutputSettings
 from mpiboot.model.record import dataclass
 from mpiboot.model.spec import LAUNCHER, LAUNCHING, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class PodSettings(JobSettings):
+class PodSettings(OutputSettings):
     """What the user says of names; how many numbered pods there are is --workers."""
 
     pods: str = setting(

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from mpiboot.model.record import dataclass, field
 
 Kind = Literal[
-    "text", "secret", "url", "path", "int", "seconds", "flag", "words", "pairs", "slots", "sources"
+    "text", "secret", "url", "path", "int", "seconds", "flag", "words", "pairs", "slots", "sources",
+    "ranks",
 ]  # fmt: skip
 
 PRIVATE = (

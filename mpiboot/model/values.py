@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from mpiboot.model import sources
+from mpiboot.model import rankset, sources
 from mpiboot.model.spec import Spec
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -33,6 +33,8 @@ def convert(spec: Spec, value: object) -> object:
             return tuple(_pairs(value))
         case "sources":
             return sources.read(value)
+        case "ranks":
+            return rankset.read(_text(spec, value)).text
         case "text" | "secret" | "url" | "path":
             return _text(spec, value)
 

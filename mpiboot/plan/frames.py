@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 
-from mpiboot.model.record import dataclass, replace
+from mpiboot.model.record import dataclass
+
+OWN = -2  # in place of a rank: mpirun's own words
 
 _START = b"\x1e"
 _END = b"\x1d\n"
@@ -13,12 +15,10 @@ _ESCAPED = {b"\x1be": b"\x1b", b"\x1bn": b"\n", b"\x1b0": b"\0"}
 _ESCAPE = re.compile(rb"\x1b[en0]")
 _LONGEST_HEADER = 160
 _LONGEST_PAYLOAD = 4096
-_LONGEST_LINE = 1 << 20
 _MOST_EARLY = 4096  # pieces of one run
 _MOST_EARLY_OF_ALL = 1 << 16  # of a thousand ranks, each with a window of output on the way
 _MOST_RANK = 1 << 20
 _MOST_RUNS = 1 << 17
-_MOST_PARTS = 64 << 20  # bytes of lines that have not ended
 _LAST_MS = 253_402_300_799_000  # of the year 9999; clocks know no more
 
 
@@ -34,8 +34,9 @@ class Record:
     """A piece of a rank's output.
 
     Attributes:
-        rank: whose; -1 where the wrapper did not know.
-        stream: `o` for stdout, `e` for stderr, `z` when nothing more comes of either.
+        rank: whose; -1 where the wrapper did not know, OWN: mpirun's own.
+        stream: `o` for stdout, `e` for stderr, `h` for the name of its host, which comes first, `z`
+            when nothing more comes of either.
         time_ms: when it came, since 1970, by the clock of the rank's host.
         data: what it wrote.
         run: which run of a rank of this number: a script may start several.
@@ -61,7 +62,7 @@ class Frames:
         self._mark = _START + nonce.encode() + b" "
         self._header = re.compile(
             re.escape(self._mark)
-            + rb"(-?\d{1,10}) ([oez]) (\d{1,15}) (\d{1,12}) (\d{1,15}) (\d{1,4})\x1f"
+            + rb"(-?\d{1,10}) ([oehz]) (\d{1,15}) (\d{1,12}) (\d{1,15}) (\d{1,4})\x1f"
         )
         self._buffer = bytearray()
 
@@ -120,51 +121,6 @@ class Frames:
 
     def _text(self, start: int, end: int) -> list[Text | Record]:
         return [Text(bytes(self._buffer[start:end]))] if end > start else []
-
-
-class Lines:
-    """Put the pieces of each rank's streams together to whole lines.
-
-    A progress bar that only returns its carriage is one line, as is all output between two newlines;
-    one of more than 1 MiB comes in pieces.
-
-    Attributes:
-        kept: bytes of lines that have not ended.
-    """
-
-    def __init__(self) -> None:
-        self._parts: dict[tuple[int, str], tuple[int, bytearray]] = {}
-        self.kept = 0
-
-    def add(self, record: Record) -> list[Record]:
-        """Return the lines that this piece completes, newline included, with the time they began."""
-        key = record.rank, record.stream
-        time_ms, part = self._parts.pop(key, (record.time_ms, bytearray()))
-        self.kept -= len(part)
-        *whole, rest = record.data.split(b"\n")
-        lines = []
-        for data in whole:
-            lines.append(replace(record, time_ms=time_ms, data=bytes(part) + data + b"\n"))
-            time_ms, part = record.time_ms, bytearray()
-        part += rest
-        if len(part) > _LONGEST_LINE:
-            lines.append(replace(record, time_ms=time_ms, data=bytes(part)))
-        elif part:
-            self._parts[key] = time_ms, part
-            self.kept += len(part)
-        if self.kept > _MOST_PARTS:
-            lines += self.end()
-        return lines
-
-    def end(self) -> list[Record]:
-        """Return the lines that were never completed."""
-        left = [
-            Record(rank, stream, time_ms, bytes(part))
-            for (rank, stream), (time_ms, part) in self._parts.items()
-        ]
-        self._parts.clear()
-        self.kept = 0
-        return left
 
 
 class Order:

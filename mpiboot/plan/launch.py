@@ -64,7 +64,10 @@ def prepare(
     called = _call(dialect, replace(request, command=wrapping.command(wrapper, command)))
     kept = scene.kept()
     told = remarks.told(layout, facts, scene.choice, differing, kept)
-    warned = tuple(limits.warnings(layout, facts, ground.facts, dialect.NEEDS))
+    lost = wrapping.unsorted(settings, wrapper)
+    warned = tuple(
+        filter(None, (*limits.warnings(layout, facts, ground.facts, dialect.NEEDS), lost))
+    )
     return LaunchPlan(
         program=command[0],
         files=access.files(settings, dialect, ground, layout),

@@ -153,7 +153,8 @@ def _job(
         as_root=ground.as_root,
         dotted_names=layout.dotted_names,
         wrapper=wrapping.command(base.wrapper, ()),
-        json_log=settings.log_format == "json",
+        # What stand-ins say is mpirun's own stderr, which json output makes entries of.
+        json_log=settings.log_format == "json" and settings.output_format != "json",
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
         discovery=discovery.path(settings, ground.directory) if settings.elastic else "",
         dvm=f"{ground.directory}/{dvm.DIRECTORY}" if stays else "",

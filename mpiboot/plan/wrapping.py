@@ -55,9 +55,9 @@ def decide(
     """
     if settings.rsh_agent:
         return None, unheard(settings)
-    if not settings.rank_wrapper:
-        return None, "ranks are started without a wrapper: --no-rank-wrapper"
     argv, why = agreement.wrapper(hosts)
+    if not settings.rank_wrapper:
+        why = "--no-rank-wrapper"
     if why:
         return None, f"ranks are started without a wrapper: {why}"
     options: dict[str, object] = {"mpi": dialect.FAMILY}
@@ -67,14 +67,35 @@ def decide(
         options["ifvars"] = list(networks.named(rdma=rdma))
     if settings.wdir:
         options["wdir"] = settings.wdir
-    framed = settings.tag_output or settings.timestamp_output or bool(settings.output_dir)
-    nonce = ground.nonce if framed else ""
+    nonce = ground.nonce if needed_by(settings) else ""
     if nonce:
         options["out"] = nonce
+        if settings.output_format == "json":
+            options["host"] = True
     feeds = "" if ground.no_stdin or not dialect.LOSES_STDIN else _elsewhere(layout)
     if feeds:
         options["in"] = ground.nonce
     return Wrapper(argv=argv, options=options, nonce=nonce, feeds=feeds), ""
+
+
+def needed_by(settings: Settings) -> list[str]:
+    """Name what is wanted of the ranks' output that is to be told apart."""
+    wanted = {
+        "--tag-output": settings.tag_output,
+        "--timestamp-output": settings.timestamp_output,
+        "--output-dir": bool(settings.output_dir),
+        "--output-format json": settings.output_format == "json",
+        "--show-ranks": settings.show_ranks != "all",
+    }
+    return [flag for flag, given in wanted.items() if given]
+
+
+def unsorted(settings: Settings, wrapper: Wrapper | None) -> str:
+    """Say what has no effect where nobody tells ranks apart; empty: all has."""
+    lost = [flag for flag in needed_by(settings) if flag in ("--output-dir", "--show-ranks")]
+    if wrapper is not None or not lost:
+        return ""
+    return f"{' and '.join(lost)} without effect: ranks are started without their wrapper"
 
 
 def unheard(settings: Settings) -> str:

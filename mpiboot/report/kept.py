@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import IO
 
 
@@ -48,11 +49,18 @@ class Written:
     Args:
         file: is closed with it; None for none.
         kept: the ring; None for none.
+        complain: is told once why the file could not be written.
     """
 
-    def __init__(self, file: IO[bytes] | None, kept: Kept | None) -> None:
+    def __init__(
+        self,
+        file: IO[bytes] | None,
+        kept: Kept | None,
+        complain: Callable[[OSError], None] | None = None,
+    ) -> None:
         self._file = file
         self._kept = kept
+        self._complain = complain
 
     def write(self, data: bytes) -> None:
         """Write to both; a file that is full does not cost the ring its piece.
@@ -62,8 +70,18 @@ class Written:
         """
         if self._kept is not None:
             self._kept.write(data)
-        if self._file is not None:
-            self._file.write(data)
+        try:
+            self._write(data)
+        except OSError as fault:
+            complain, self._complain = self._complain, None
+            if complain is None:
+                raise
+            complain(fault)
+
+    def _write(self, data: bytes) -> None:
+        """Write all of it to the file: a disk that has just become full takes a part."""
+        while data and self._file is not None:
+            data = data[self._file.write(data) :]
 
     def close(self) -> None:
         """Close the file."""

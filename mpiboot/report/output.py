@@ -1,140 +1,131 @@
-"""The ranks' output as people want it: whole lines with an owner and a time, and a file for each rank."""
+"""Take the job's output apart: whose it is, where it goes, and what was mpirun's own."""
 
 from __future__ import annotations
 
-import contextlib
-from collections import OrderedDict
-from collections.abc import Callable
-from datetime import datetime, timezone
-from pathlib import Path
-from typing import IO
+import time
+from collections.abc import Callable, Iterable
 
-from mpiboot.errors import ConfigError
-from mpiboot.plan.frames import Frames, Lines, Order, Record, Text
-from mpiboot.runtime.streams import Sink, write
+from mpiboot.plan.frames import OWN, Frames, Order, Record, Text
+from mpiboot.plan.lines import Lines
+from mpiboot.report.rankfiles import RankFiles
+from mpiboot.report.shown import Shown
 
-_OPEN = 64  # files that are open at a time: a job may have more ranks than we may have descriptors
-_TARGETS = {"o": 1, "e": 2}
-_SUFFIXES = {"o": "out", "e": "err"}
+
+class Own:
+    """One of mpirun's streams, as far as nothing in it is framed.
+
+    Args:
+        shown: where it goes.
+        stream: `o` or `e`.
+    """
+
+    def __init__(self, shown: Shown, stream: str) -> None:
+        self._shown = shown
+        self._stream = stream
+        self._lines = Lines(live=False)
+
+    @property
+    def due(self) -> float:
+        """When half a line has waited long enough."""
+        return self._lines.due
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Show what mpirun said; return it."""
+        self._shown.show(self.cut(chunk))
+        return chunk
+
+    def late(self) -> None:
+        """Show half a line that has waited long enough."""
+        self._shown.show(self._lines.late(time.monotonic()))
+
+    def end(self) -> bytes:
+        """Show what is left; behind the end of stderr nothing follows that has to be told apart."""
+        self._shown.show(self._lines.end())
+        if self._stream == "e":
+            self._shown.end()
+        return b""
+
+    def cut(self, chunk: bytes) -> list[Record]:
+        """Return what is to be shown of it: text as it comes, entries when lines are whole."""
+        record = Record(OWN, self._stream, time.time_ns() // 1_000_000, chunk)
+        return self._lines.add(record, time.monotonic()) if self._shown.json else [record]
 
 
 class Output:
-    """Takes mpirun's stderr, in which the ranks' output is framed, apart.
+    """mpirun's stderr, in which the ranks' output is framed.
 
     Args:
         nonce: the mark of the frames.
-        tag: whether each line gets its rank.
-        stamp: whether each line gets its time.
-        directory: where each rank's output goes beside the screen; empty: nowhere.
-        log: gets what the screen gets; None: nothing does.
-        recent: gets what stderr gets.
+        shown: where lines go.
+        files: where each rank's output goes beside that; None: nowhere.
         on_mark: is told, where a rank asks for it, how many of its pieces have come.
-        append: whether the files go on: an earlier attempt has begun them.
-
-    Raises:
-        ConfigError: the directory cannot be written.
     """
 
     def __init__(
         self,
         nonce: str,
-        *,
-        tag: bool,
-        stamp: bool,
-        directory: str,
-        log: Sink | None,
-        recent: Sink,
+        shown: Shown,
+        files: RankFiles | None,
         on_mark: Callable[[int, int], None],
-        append: bool = False,
     ) -> None:
         self._frames = Frames(nonce)
         self._order = Order()
-        self._lines = Lines()
-        self._tag = tag
-        self._stamp = stamp
-        self._directory = Path(directory) if directory else None
-        self._log = log
-        self._recent = recent
+        self._own = Own(shown, "e")
+        self._lines = Lines(live=not shown.json)
+        self._shown = shown
+        self._files = files
         self._on_mark = on_mark
-        self._append = append
-        self._files: OrderedDict[Path, IO[bytes]] = OrderedDict()
-        self._begun: set[Path] = set()
-        if self._directory is not None:
-            try:
-                self._directory.mkdir(parents=True, exist_ok=True)
-                probe = self._directory / ".mpiboot"
-                probe.touch()
-                probe.unlink()
-            except OSError as fault:
-                raise ConfigError(
-                    f"cannot write into the output directory {directory}: {fault.strerror}",
-                    hint="check --output-dir",
-                ) from fault
+
+    @property
+    def due(self) -> float:
+        """When half a line has waited long enough."""
+        return min(self._lines.due, self._own.due)
 
     def feed(self, chunk: bytes) -> bytes:
-        """Show what the ranks wrote; return what was mpirun's own."""
+        """Show what the ranks wrote, and all else; return what was mpirun's own."""
         return self._take(self._frames.feed(chunk))
+
+    def late(self) -> None:
+        """Show halves of lines that have waited long enough."""
+        self._shown.show(self._lines.late(time.monotonic()))
+        self._own.late()
 
     def end(self) -> bytes:
         """Show what is left, half lines too; return what was mpirun's own."""
         rest = self._take(self._frames.end())
-        for piece in self._order.end():
-            self._accept(piece)
-        for line in self._lines.end():
-            self._show(line)
-        for file in self._files.values():
-            with contextlib.suppress(OSError):
-                file.close()
+        self._shown.show([*self._accept(self._order.end()), *self._lines.end()])
+        if self._files is not None:
+            self._files.close()
+        self._own.end()
         return rest
 
     def _take(self, found: list[Text | Record]) -> bytes:
         own = bytearray()
+        due: list[Record] = []
+        marks: list[tuple[int, int]] = []
         for piece in found:
             if isinstance(piece, Text):
                 own += piece.data
-                continue
-            if piece.stream == "z":
-                self._on_mark(piece.rank, self._order.count(piece))
-                continue
-            for one in self._order.add(piece):
-                self._accept(one)
+                due += self._own.cut(piece.data)
+            elif piece.stream == "z":
+                marks.append((piece.rank, self._order.count(piece)))
+            else:
+                due += self._accept(self._order.add(piece))
+        self._shown.show(due)
+        for rank, count in marks:  # what they count has been shown
+            self._on_mark(rank, count)
         return bytes(own)
 
-    def _accept(self, piece: Record) -> None:
-        if self._directory is not None:
-            self._keep(self._directory, piece)
-        for line in self._lines.add(piece):
-            self._show(line)
-
-    def _show(self, line: Record) -> None:
-        text = line.data
-        if self._tag:
-            text = f"[{line.rank}] ".encode() + text
-        if self._stamp:
-            text = _stamp(line.time_ms).encode() + b" " + text
-        if not text.endswith(b"\n") and (self._tag or self._stamp):
-            text += b"\n"
-        if self._log is not None:
-            with contextlib.suppress(OSError, ValueError):
-                self._log.write(text)
-        if line.stream == "e":
-            self._recent.write(text)
-        with contextlib.suppress(OSError):  # nobody reads our output any more; the job goes on
-            write(_TARGETS[line.stream], text)
-
-    def _keep(self, directory: Path, piece: Record) -> None:
-        """Append to the rank's own file; one that cannot be written any more loses its text only."""
-        path = directory / f"rank.{piece.rank}.{_SUFFIXES[piece.stream]}"
-        with contextlib.suppress(OSError):
-            if path not in self._files:
-                mode = "ab" if self._append or path in self._begun else "wb"
-                self._begun.add(path)
-                self._files[path] = path.open(mode, buffering=0)
-                if len(self._files) > _OPEN:
-                    self._files.popitem(last=False)[1].close()
-            self._files[path].write(piece.data)
-
-
-def _stamp(time_ms: int) -> str:
-    at = datetime.fromtimestamp(time_ms // 1000, tz=timezone.utc)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
+    def _accept(self, pieces: Iterable[Record]) -> list[Record]:
+        """Keep pieces in their files; return what is to be shown now."""
+        due: list[Record] = []
+        now = time.monotonic()
+        for piece in pieces:
+            if piece.stream == "h":
+                self._shown.place(piece)
+                continue
+            if self._files is not None:
+                self._files.write(piece)
+            if self._shown.wants(piece):
+                due += self._lines.add(piece, now)
+        return due

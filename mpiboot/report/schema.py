@@ -8,6 +8,7 @@ SHIPPED = {
     "status": "status.schema.json",
     "view": "view.schema.json",
     "doctor": "diagnosis.schema.json",
+    "log": "log.schema.json",
 }
 
 

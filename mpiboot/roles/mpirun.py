@@ -8,14 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mpiboot.errors import ConfigError
+from mpiboot.log import logger
+from mpiboot.model import rankset
 from mpiboot.model.outcome import Stage
 from mpiboot.plan.launchplan import LaunchPlan
+from mpiboot.plan.rankrules import ATTEMPT
 from mpiboot.report.kept import Written
-from mpiboot.report.output import Output
+from mpiboot.report.output import Output, Own
+from mpiboot.report.rankfiles import RankFiles
+from mpiboot.report.shown import Look, Shown
 from mpiboot.roles.agent import Agent
 from mpiboot.runtime import rlimits
 from mpiboot.runtime.children import DEVNULL, PIPE, Child
-from mpiboot.runtime.streams import Copier
+from mpiboot.runtime.streams import Copier, Sieve
 
 # Output that is still in the pipe when mpirun has ended; a left-over process may hold it open.
 _LAST_OUTPUT_S = 2.0
@@ -63,7 +68,7 @@ class Mpirun:
 
     def _spawn(self) -> Child:
         plan = self._plan
-        output = self._output()
+        sieves = self._sieves()
         child = self._agent.children.spawn(
             plan.argv,
             name="mpirun",
@@ -77,10 +82,9 @@ class Mpirun:
             rlimits.soften(rlimits.NOFILE, plan.open_files, child.pid)
         for pipe, target in ((child.popen.stderr, 2), (child.popen.stdout, 1)):
             if pipe is not None:
-                errors = target == 2
                 copier = Copier(
-                    pipe, target, self._log, output if errors else None,
-                    self._agent.recent if errors else None,
+                    pipe, target, self._log, sieves.get(target),
+                    self._agent.recent if target == 2 else None,
                 )  # fmt: skip
                 copier.start()
                 self._copiers.append(copier)
@@ -89,8 +93,9 @@ class Mpirun:
     @property
     def _reads_stdout(self) -> bool:
         """Tell whether we have to see its stdout: to keep it, or to know that there is any."""
+        settings = self._agent.settings
         wanted = self._log is not None or self._plan.pipe_stdout
-        return wanted or self._agent.settings.stall_timeout_s > 0
+        return wanted or settings.stall_timeout_s > 0 or settings.output_format == "json"
 
     def _feed(self) -> Child | None:
         """Bring rank 0 its stdin where this MPI loses it on the way."""
@@ -102,21 +107,36 @@ class Mpirun:
             argv, env=self._plan.environ, stdin=None, stdout=DEVNULL, stderr=DEVNULL
         )
 
-    def _output(self) -> Output | None:
-        """Make what takes framed output apart, where it is framed."""
+    def _sieves(self) -> dict[int, Sieve]:
+        """Make what takes output apart, where it is framed or becomes entries."""
         wrapper, settings = self._plan.wrapper, self._agent.settings
-        if wrapper is None or not wrapper.nonce:
-            return None
-        runs = sum(step.stage is Stage.RUNNING for step in self._agent.timeline.steps)
-        return Output(
-            wrapper.nonce,
+        nonce = wrapper.nonce if wrapper is not None else ""
+        if not nonce and settings.output_format != "json":
+            return {}
+        look = Look(
             tag=settings.tag_output,
             stamp=settings.timestamp_output,
-            directory=settings.output_dir,
-            log=self._log,
-            recent=self._agent.recent,
-            on_mark=self._on_shown,
+            json=settings.output_format == "json",
+            ranks=rankset.read(settings.show_ranks),
+            attempt=int(self._agent.job_env.get(ATTEMPT, "1")),
+        )
+        files = self._files() if nonce else None
+        shown = Shown(look, self._log, self._agent.recent)
+        err = Output(nonce, shown, files, self._on_shown) if nonce else Own(shown, "e")
+        return {2: err, 1: Own(shown, "o")}
+
+    def _files(self) -> RankFiles | None:
+        """Make the files of the ranks' output."""
+        settings = self._agent.settings
+        if not settings.output_dir:
+            return None
+        runs = sum(step.stage is Stage.RUNNING for step in self._agent.timeline.steps)
+        return RankFiles(
+            settings.output_dir,
+            most_mb=settings.output_max_mb,
+            keep=settings.output_keep,
             append=runs > 1,
+            complain=_complain,
         )
 
     def _open_log(self) -> Written | None:
@@ -126,8 +146,15 @@ class Mpirun:
             return None
         try:
             file = Path(path).open("ab", buffering=0) if path else None  # noqa: SIM115 - closed with the copy
-            return Written(file, kept)
+            return Written(file, kept, lambda fault: _complain(Path(path), fault))
         except OSError as fault:
             raise ConfigError(
                 f"cannot write the log file {path}: {fault.strerror}", hint="check --log-file"
             ) from fault
+
+
+def _complain(path: Path, fault: OSError) -> None:
+    logger.warning(
+        "cannot write %s: %s; this file, and others that cannot be written, lack some of the output",
+        path, (fault.strerror or "fault").lower(),
+    )  # fmt: skip

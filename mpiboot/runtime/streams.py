@@ -58,13 +58,20 @@ def write(fd: int, data: bytes) -> None:
 
 
 class Sieve(Protocol):
-    """Takes out of a stream what it wants, and gives the rest back."""
+    """Shows a stream in its own way, and tells what mpirun itself has said in it."""
+
+    @property
+    def due(self) -> float:
+        """When `late` is to be called though nothing has come, on the monotonic clock."""
 
     def feed(self, chunk: bytes) -> bytes:
-        """Take a chunk; return what is to be copied of it now."""
+        """Take a chunk; return what was mpirun's own."""
+
+    def late(self) -> None:
+        """Show what has waited long enough."""
 
     def end(self) -> bytes:
-        """Return what is to be copied after the last chunk."""
+        """Show what is left; return what was mpirun's own."""
 
 
 class Sink(Protocol):
@@ -83,7 +90,7 @@ class Copier(threading.Thread):
         source: the pipe.
         target: our descriptor.
         copy: gets the same; None: nothing does.
-        sieve: takes out what is not to be copied.
+            sieve: shows what comes in place of a bare copy, there and wherever else it is wanted.
         recent: gets the same, too.
     """
 
@@ -108,15 +115,17 @@ class Copier(threading.Thread):
 
     def run(self) -> None:
         """Copy until the last writer has closed the pipe."""
+        fd = self._source.fileno()
         while True:
-            chunk = os.read(self._source.fileno(), _CHUNK)
-            self.heard_at = time.monotonic()  # the clock of asyncio's loop
-            last = not chunk
             if self._sieve is not None:
-                chunk = self._sieve.end() if last else self._sieve.feed(chunk)
-            if chunk:
+                _await(fd, self._sieve)
+            chunk = os.read(fd, _CHUNK)
+            self.heard_at = time.monotonic()  # the clock of asyncio's loop
+            if self._sieve is not None:
+                self.tail.add(self._sieve.feed(chunk) if chunk else self._sieve.end())
+            elif chunk:
                 self._take(chunk)
-            if last:
+            if not chunk:
                 return
 
     def _take(self, chunk: bytes) -> None:
@@ -132,3 +141,13 @@ class Copier(threading.Thread):
         except OSError:
             # Nobody reads our output any more; the job goes on, and its end is still seen.
             self._target = os.open(os.devnull, os.O_WRONLY)
+
+
+def _await(fd: int, sieve: Sieve) -> None:
+    """Wait until something comes; meanwhile show what has waited long enough."""
+    while (due := sieve.due) < float("inf"):
+        ready = select.poll()
+        ready.register(fd, select.POLLIN)
+        if ready.poll(max(0.0, due - time.monotonic()) * 1000):
+            return
+        sieve.late()

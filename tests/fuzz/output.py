@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
+
 from mpiboot import mpi
 from mpiboot.errors import ConfigError
 from mpiboot.mpi import DIALECTS
 from mpiboot.plan import hooks, lastwords, verdict
+from mpiboot.plan.entries import MOST_BYTES, Entries
 from mpiboot.plan.evidence import Evidence
-from mpiboot.plan.frames import Frames, Lines, Order, Record, Text
+from mpiboot.plan.frames import Frames, Order, Record, Text
 from mpiboot.plan.hooks import Said
 from mpiboot.plan.layout import Layout, Place
+from mpiboot.plan.lines import Lines
 from mpiboot.plan.ranks import Ranks
+from mpiboot.plan.screen import Screen
 
 NONCE = "5f3c9a"
 SEEDS = (
     b"\x1e5f3c9a 1 o 7 1 1700000000000 3\x1fab\n\x1d\n\x1e5f3c9a 1 z 7 1 1700000000000 0\x1f\x1d\nmpirun: x\n",
+    b"\x1e5f3c9a 1 h 7 1 5 2\x1fw1\x1d\n\x1e5f3c9a 1 e 7 2 5 8\x1f\r9%\r\r10%\x1d\n",
     b"\x1e5f3c9a -1 e 7 2 5 4\x1f\x1bn\x1be\x1d\n",
     b"Primary job  terminated normally, but 1 process\n  Process name: [[40295,1],2]\n  Exit code:  3\n",
     b"mpirun noticed that process rank 2 with PID 17 on node w2 exited on signal 9 (Killed).\n",
@@ -43,12 +49,7 @@ def judge(data: bytes) -> None:
     assert [one for one in whole if isinstance(one, Record)] == [
         one for one in halves if isinstance(one, Record)
     ]
-    order, lines, given = Order(), Lines(), 0
-    records = [one for one in whole if isinstance(one, Record)]
-    for record in (*(due for one in records for due in order.add(one)), *order.end()):
-        given += sum(len(one.data) for one in lines.add(record))
-    given += sum(len(one.data) for one in lines.end())
-    assert given <= sum(len(one.data) for one in records)
+    _show([one for one in whole if isinstance(one, Record)])
     text = data.decode(errors="replace")
     assert all(line.isprintable() for line in lastwords.lines(text))
     _judge(text)
@@ -57,6 +58,24 @@ def judge(data: bytes) -> None:
         shown = said.hear(line, stdout=True)
         assert shown is None or shown.isprintable()
     assert len(said.variables) <= hooks.MOST_VARIABLES
+
+
+def _show(records: list[Record]) -> None:
+    """Show records as text and as entries: no more than there is, and nothing that cannot be read."""
+    order, lines, shown = Order(), Lines(), list[Record]()
+    for record in (*(due for one in records for due in order.add(one)), *order.end()):
+        shown += lines.add(record, 0.0)
+    shown += lines.end()
+    assert sum(len(one.data) for one in shown) <= sum(len(one.data) for one in records)
+    screen, entries = Screen(tag=True, stamp=True), Entries(1, "here")
+    for one in shown:
+        if one.stream == "h":
+            entries.place(one)
+            continue
+        assert screen.show(one).count(b"\n") >= one.data.count(b"\n") - 1
+        for line in entries.show(one).splitlines():
+            assert len(line) < MOST_BYTES
+            assert json.loads(line)["attempt"] == 1
 
 
 def _judge(text: str) -> None:

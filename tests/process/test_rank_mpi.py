@@ -16,7 +16,9 @@ import pytest
 
 from mpiboot.link import messages
 from mpiboot.local.cluster import Cluster, Pod
-from mpiboot.plan.frames import Frames, Lines, Record, Text
+from mpiboot.model.record import replace
+from mpiboot.plan.frames import Frames, Record, Text
+from mpiboot.plan.lines import Lines
 from tests.helpers.agents import Agents
 from tests.helpers.keyfiles import make_key, make_key_directory
 from tests.helpers.plainsshd import known_hosts, plain_sshd
@@ -139,11 +141,15 @@ class Rig:
 
 def _read(err: bytes) -> tuple[bytes, list[Record]]:
     """Tell mpirun's own words from the lines of the ranks."""
-    frames, lines = Frames("nonce"), Lines()
+    frames, lines = Frames("nonce"), Lines(live=False)
     items = frames.feed(err) + frames.end()
     text = b"".join(item.data for item in items if isinstance(item, Text))
-    whole = [line for item in items if isinstance(item, Record) for line in lines.add(item)]
-    return text, whole + lines.end()
+    whole = [one for item in items if isinstance(item, Record) for one in lines.add(item, 0.0)]
+    return text, [
+        replace(one, data=data)
+        for one in whole + lines.end()
+        for data in re.findall(rb"[^\n]*\n|[^\n]+", one.data)
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from mpiboot.link.wrap.output import PAYLOAD, frame
 from mpiboot.link.wrap.pipe import LARGEST
 from mpiboot.plan import frames
-from mpiboot.plan.frames import Frames, Lines, Order, Record, Text
+from mpiboot.plan.frames import Frames, Order, Record, Text
 
 NONCE = "5f3c9a"
 RANKS = st.integers(-1, 3)
-STREAMS = st.sampled_from(["o", "e"])
+STREAMS = st.sampled_from(["o", "e", "h"])
 # Bytes that matter to the parser come often.
 BYTES = st.lists(
     st.one_of(
@@ -114,50 +114,6 @@ def test_frames_are_written_whole() -> None:
     assert b"\0" not in longest
 
 
-@given(st.lists(st.builds(Record, RANKS, STREAMS, st.just(1), BYTES), max_size=20))
-def test_lines_keep_each_ranks_bytes(records: list[Record]) -> None:
-    """Each line is one line of one stream, and together they are what that stream had."""
-    lines = Lines()
-    found = [line for record in records for line in lines.add(record)] + lines.end()
-    keys = {(r.rank, r.stream) for r in records}
-    for key in keys:
-        wrote = b"".join(r.data for r in records if (r.rank, r.stream) == key)
-        parts = [line.data for line in found if (line.rank, line.stream) == key]
-        assert b"".join(parts) == wrote
-        assert parts == _lines(wrote)
-
-
-def _lines(data: bytes) -> list[bytes]:
-    *whole, rest = data.split(b"\n")
-    return [line + b"\n" for line in whole] + ([rest] if rest else [])
-
-
-def test_line_has_the_time_of_its_beginning() -> None:
-    """A line that came in pieces has the time of the first of them."""
-    lines = Lines()
-    assert lines.add(Record(0, "o", 10, b"a")) == []
-    assert lines.add(Record(1, "o", 11, b"other\n")) == [Record(1, "o", 11, b"other\n")]
-    assert lines.add(Record(0, "o", 20, b"b\nc")) == [Record(0, "o", 10, b"ab\n")]
-    assert lines.end() == [Record(0, "o", 20, b"c")]
-    assert lines.end() == []
-
-
-def test_progress_bar_is_one_line() -> None:
-    """Carriage returns do not end a line."""
-    lines = Lines()
-    assert lines.add(Record(0, "e", 1, b"10%\r")) == []
-    assert lines.add(Record(0, "e", 2, b"20%\rdone\n")) == [Record(0, "e", 1, b"10%\r20%\rdone\n")]
-
-
-def test_endless_line_comes_in_pieces() -> None:
-    """A line that never ends does not stay in memory."""
-    lines = Lines()
-    piece = Record(0, "o", 1, b"x" * 4000)
-    found = [line for _ in range(1000) for line in lines.add(piece)]
-    assert 2 <= len(found) <= 4
-    assert sum(len(line.data) for line in found + lines.end()) == 4_000_000
-
-
 @given(st.permutations(range(1, 12)), st.lists(st.integers(1, 11), max_size=10))
 def test_pieces_that_come_twice_or_late_come_once_and_in_order(
     order: list[int], again: list[int]
@@ -200,13 +156,3 @@ def test_pieces_of_runs_without_end_take_no_more_room(monkeypatch: pytest.Monkey
         given += len(order.add(Record(2, "o", 0, b"", run=run, serial=1)))
         assert order.runs <= 101
     assert given + len(order.end()) == 2000
-
-
-def test_lines_without_end_take_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half lines of very many ranks are shown as they are rather than kept."""
-    monkeypatch.setattr(frames, "_MOST_PARTS", 1000)
-    lines, shown = Lines(), 0
-    for rank in range(1000):
-        shown += sum(len(one.data) for one in lines.add(Record(rank, "o", 0, b"x" * 10)))
-        assert lines.kept == 10 * (rank + 1) - shown <= 1000
-    assert shown + sum(len(one.data) for one in lines.end()) == 10_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 from hypothesis import given
@@ -44,3 +45,26 @@ def test_a_full_disk_does_not_cost_the_ring_its_piece() -> None:
         raise AssertionError("the log file's fault is the caller's to ignore")
     assert ring.to_json()["text"] == "last words"
     both.close()
+
+
+def test_a_full_disk_is_told_of_once() -> None:
+    """Whoever asked for the file hears why it lacks text, and not again with each piece."""
+    told: list[int | None] = []
+    both = Written(Full(), None, lambda fault: told.append(fault.errno))
+    for _ in range(3):
+        with contextlib.suppress(OSError):
+            both.write(b"words")
+    assert told == [28]
+
+
+def test_what_the_disk_takes_in_parts_is_written_whole() -> None:
+    """A write that was cut short goes on."""
+
+    class Slow(io.BytesIO):
+        def write(self, data: object, /) -> int:
+            assert isinstance(data, bytes)
+            return super().write(data[:2])
+
+    file = Slow()
+    Written(file, None).write(b"words")
+    assert file.getvalue() == b"words"

@@ -16,6 +16,7 @@ class Options:
     Attributes:
         directory: where the program is to run; empty: where the wrapper is.
         nonce: mark of this job's output frames; empty: the output is the program's own business.
+        named: whether output is to say on which host it was written.
         stdin: names the pipe with rank 0's stdin; empty: it comes from mpirun.
         family: of the MPI that started us, `openmpi` or `mpich`; empty: it does not matter.
         networks: the job's networks, best first.
@@ -29,6 +30,7 @@ class Options:
         given = compact.read(text)
         self.directory = _text(given.get("wdir"))
         self.nonce = _text(given.get("out"))
+        self.named = given.get("host") is True
         self.stdin = _text(given.get("in"))
         self.family = _text(given.get("mpi"))
         self.networks = _texts(given.get("net"))

@@ -40,7 +40,8 @@ def frame(
     Args:
         nonce: of the job.
         rank: whose output it is.
-        stream: `o`, `e`, or `z` for a mark, whose serial is that of the last piece before it.
+        stream: `o`, `e`, `h` for the name of this host, or `z` for a mark, whose serial is that of the
+            last piece before it.
         place: which run of the rank, which piece of it, and when: milliseconds since 1970.
         data: what was written.
     """
@@ -102,7 +103,8 @@ class Stream:
         """When half a line has waited long enough; infinite when there is none."""
         if not self.held:
             return float("inf")
-        return min(self.touched + _LINE_S, self.since + _HELD_S)
+        held_s = _LINE_S if b"\r" in self.held else _HELD_S  # a progress bar is to be seen moving
+        return min(self.touched + _LINE_S, self.since + held_s)
 
     def take(self, *, everything: bool) -> list[bytes]:
         """Cut off payloads: whole lines together, and the rest when it is long or is wanted."""
@@ -132,11 +134,14 @@ class Output:
         report: the way to the launcher, and whose they are.
         window: bytes that may be lost on their way and are sent again; 0: none ever are.
         tail: keeps the end of stderr.
+        named: whether the first piece is the name of this host.
     """
 
     sinks = ()
 
-    def __init__(self, nonce: str, report: Report, window: int, tail: Tail) -> None:
+    def __init__(
+        self, nonce: str, report: Report, window: int, tail: Tail, *, named: bool = False
+    ) -> None:
         self._report = report
         self._shown = report.shown
         self._tail = tail
@@ -145,6 +150,7 @@ class Output:
         self._serial = 0
         self._unconfirmed: list[bytes] = []
         self._nonce = nonce.encode()
+        self._named = named
         self._rank = report.rank
         self._pipe = Pipe(2)
         self._pipe.narrow()
@@ -161,6 +167,8 @@ class Output:
             os.close(fd)
         for stream in self.streams:
             os.set_blocking(stream.fd, False)
+        if self._named:
+            self._put(b"h", time.time_ns() // 1_000_000, os.uname().nodename.encode())
 
     @property
     def flush_at(self) -> float:
@@ -180,15 +188,21 @@ class Output:
     def _send(self, stream: Stream, *, everything: bool) -> None:
         for payload in stream.take(everything=everything):
             for part in _fitting(payload):
-                self._serial += 1
-                place = self._run, self._serial, stream.time_ms
-                piece = frame(self._nonce, self._rank, stream.name, place, part)
-                try:
-                    self._pipe.write(piece)
-                    self._keep(piece)
-                except OSError:
-                    self._give_up()
+                if not self._put(stream.name, stream.time_ms, part):
                     return
+
+    def _put(self, stream: bytes, time_ms: int, data: bytes) -> bool:
+        """Send a piece; tell whether anybody reads."""
+        self._serial += 1
+        place = self._run, self._serial, time_ms
+        piece = frame(self._nonce, self._rank, stream, place, data)
+        try:
+            self._pipe.write(piece)
+            self._keep(piece)
+        except OSError:
+            self._give_up()
+            return False
+        return True
 
     def _keep(self, piece: bytes) -> None:
         """Keep what may get lost until the launcher has it; hold on when that is much."""
