@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from mpiboot.errors import EXIT_MEANINGS, ExitCode
 from mpiboot.model import options
 from mpiboot.model.settings import specs
 from mpiboot.plan import rankrules
 from mpiboot.plan.doctor import topics
 from mpiboot.report import catalogue, schema
+from tests.helpers import pictures
 from tests.helpers.schema import problems as schema_problems
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -65,6 +68,16 @@ def test_every_setting_says_what_it_is_for() -> None:
 def test_no_variable_looks_like_a_parcel() -> None:
     """A setting whose variable begins as the entry script's parcels do would never be read."""
     assert [spec.name for spec in specs() if spec.variable.startswith(options.PARCEL)] == []
+
+
+@pytest.mark.parametrize("name", pictures.TITLES)
+def test_pictures_show_what_is_drawn(name: str) -> None:
+    """The pictures of docs/terminal.md have the words of today's screens; they fetch nothing."""
+    kept = (pictures.PLACE / f"{name}.svg").read_text()
+    drawn = pictures.svg(pictures.TITLES[name], pictures.pictures()[name])
+    assert pictures.words(kept) == pictures.words(drawn)
+    assert f"pictures/{name}.svg" in (DOCS / "terminal.md").read_text()
+    assert kept.count("http") == 1  # the name of SVG itself
 
 
 def test_exit_codes_page_lists_each_code() -> None:
