@@ -27,12 +27,13 @@ def worker(
 ) -> dict[str, Any]:
     """Return one worker of a document, at work."""
     ranks = [rank(number * slots + at, ranks_are) for at in range(slots)]
+    busy = ranks_are == "running"
     return {
         "name": f"train-worker-{number}", "host": f"10.0.{number // 250}.{number % 250 + 1}",
         "phase": "Running", "reason": "", "state": "ready", "ready": True, "detail": "",
         "since_s": 3.2 + number, "slots": slots, "lease": "held",
-        "heartbeat_age_s": 0.8 + number % 4, "cpus": 8.0, "cpu_percent": 397.3 - number % 50,
-        "memory_bytes": 12.4 * GIB, "memory_limit_bytes": 64 * GIB, "gpus": [],
+        "heartbeat_age_s": 0.8 + number % 4, "cpus": 8.0, "cpu_percent": 397.3 - number % 50 if busy else 0.4,
+        "memory_bytes": 12.4 * GIB if busy else 0.2 * GIB, "memory_limit_bytes": 64 * GIB, "gpus": [],
         "mpi": "Open MPI 4.1.4", "version": "0.1.0", "ranks": ranks, **more,
     }  # fmt: skip
 

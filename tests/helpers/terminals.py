@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import struct
 import termios
 import threading
@@ -41,6 +42,7 @@ class Terminal:
         self._lock = threading.Lock()
         self.written = b""
         self.seen: list[list[str]] = []  # the screen after each piece that was written
+        self._ending, self._end = os.pipe()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -50,6 +52,9 @@ class Terminal:
 
     def _read(self) -> None:
         while True:
+            ready, _, _ = select.select([self.master, self._ending], [], [])
+            if self._ending in ready:
+                return
             try:
                 data = os.read(self.master, 65536)
             except OSError:
@@ -84,6 +89,8 @@ class Terminal:
         os.write(self.master, keys)
 
     def close(self) -> None:
-        """Let go of both ends."""
-        for descriptor in (self.slave, self.master):
+        """Let go of both ends, once nobody reads any more: their numbers are soon another's."""
+        os.close(self._end)
+        self._reader.join()
+        for descriptor in (self.slave, self.master, self._ending):
             os.close(descriptor)

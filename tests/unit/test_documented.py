@@ -11,6 +11,7 @@ from mpiboot.errors import EXIT_MEANINGS, ExitCode
 from mpiboot.model import options
 from mpiboot.model.settings import specs
 from mpiboot.report import schema
+from tests.helpers import pictures
 from tests.helpers.schema import problems as schema_problems
 from tests.pages import regions, troubles
 from tests.pages.regions import Region
@@ -56,6 +57,16 @@ def test_every_setting_says_what_it_is_for() -> None:
 def test_no_variable_looks_like_a_parcel() -> None:
     """A setting whose variable begins as the entry script's parcels do would never be read."""
     assert [spec.name for spec in specs() if spec.variable.startswith(options.PARCEL)] == []
+
+
+@pytest.mark.parametrize("name", pictures.TITLES)
+def test_pictures_show_what_is_drawn(name: str) -> None:
+    """The pictures of docs/terminal.md have the words of today's screens; they fetch nothing."""
+    kept = (pictures.PLACE / f"{name}.svg").read_text()
+    drawn = pictures.svg(pictures.TITLES[name], pictures.pictures()[name])
+    assert pictures.words(kept) == pictures.words(drawn)
+    assert f"pictures/{name}.svg" in (DOCS / "terminal.md").read_text()
+    assert kept.count("http") == 1  # the name of SVG itself
 
 
 def test_each_code_has_a_meaning_and_an_entry() -> None:

@@ -81,7 +81,8 @@ class Page:
 
     def line(self, text: str, style: str = "") -> Text:
         """Make one line of a text, literally."""
-        return Text(self.clipped(self.literal(text)), style=style, no_wrap=True, end="")
+        line = Text(no_wrap=True, end="")  # its style is that of the text, not of what is appended
+        return line.append(self.clipped(self.literal(text)), style=style or None)
 
 
 def grid(page: Page, columns: Sequence[Column], rows: Sequence[Row]) -> list[Text]:

@@ -163,6 +163,7 @@ def counted(job: Job, *, used: bool = True) -> list[str]:
         wanted, started, ended = job.ranks
         run = f"{started - ended:,} of {max(wanted, started):,} ranks run"
         told.append(run if started > ended else f"{ended:,} ranks ended")
+    used = used and not job.ended
     cpu = workers.total(worker.cpu_percent for worker in job.workers)
     memory = workers.total(worker.memory_bytes for worker in job.workers)
     told += [f"CPU {cpu:,.0f} %"] if cpu is not None and used else []
