@@ -31,6 +31,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     pages = links.pages()
     linked = {target for page in pages for target in links.targets(page) if target.is_file()}
     paths = [str(path.relative_to(_ROOT)) for path in dict.fromkeys([*pages, *sorted(linked)])]
+    paths += map(str, config.extra_css)
     config.nav = arranged(config.nav or [], [path for path in paths if path.endswith(".md")])
     ours = [
         File(path, str(_ROOT), config.site_dir, use_directory_urls=config.use_directory_urls)
