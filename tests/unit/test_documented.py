@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from mpiboot.errors import EXIT_MEANINGS, ExitCode
 from mpiboot.model import options
 from mpiboot.model.settings import specs
-from mpiboot.report import schema
+from mpiboot.report import catalogue, schema
+from mpiboot.report.metrics import Metric
 from tests.helpers import pictures
 from tests.helpers.schema import problems as schema_problems
 from tests.pages import regions, troubles
@@ -29,6 +31,21 @@ def test_page_is_as_the_code_has_it(region: Region) -> None:
 def test_each_mark_belongs_to_a_part() -> None:
     """No page has a mark that nobody renews."""
     assert regions.strange() == []
+
+
+def test_examples_of_metrics_are_samples() -> None:
+    """Each can be scraped as it stands: Prometheus' own parser finds the metric with all its labels."""
+    for metric in catalogue.every_metric():
+        ((sample,),) = [
+            family.samples
+            for family in text_string_to_metric_families(f"{metric.name}{_spaced(metric)}\n")
+        ]
+        assert sample.name == metric.name
+        assert tuple(sample.labels) == metric.labels, metric.name
+
+
+def _spaced(metric: Metric) -> str:
+    return metric.example if metric.labels else f" {metric.example}"
 
 
 def test_doctors_page_has_each_field() -> None:
