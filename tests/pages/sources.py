@@ -45,6 +45,8 @@ PASSED: dict[str, tuple[str, ...]] = {
     "platforms.sagemaker:_unreadable": ("platforms.sagemaker:_cluster", "platforms.sagemaker:_checked"),
     "platforms.volcano:_names": _HOSTS,
     "report.publish:_do": ("roles.reporting:publish", "roles.reporting:_metrics_duties", "report.push:_put"),
+    "report.terminal.document:_outcome": _OURS,
+    "report.terminal.document:_failure": _OURS,
     "roles.agent:_run": _OURS,
     "link.control:_read": _OURS,
     "roles.asking:_run": ("link.control:converse",),
