@@ -8,6 +8,7 @@ SHIPPED = {
     "status": "status.schema.json",
     "view": "view.schema.json",
     "doctor": "diagnosis.schema.json",
+    "version": "version.schema.json",
 }
 
 
