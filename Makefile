@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .SILENT:
 .NOTPARALLEL:
-.PHONY: help setup demo test check images unit process docker faults fuzz bench lock audit engine clean
+.PHONY: help setup demo test check images unit process docker faults fuzz bench lock audit release-check engine clean
 
 PYTHON ?= /usr/bin/python3
 ARGS ?=
@@ -20,7 +20,7 @@ JOB := iproute2 openmpi-bin openssh-client openssh-server procps python3-mpi4py
 SCRIPTS := $(filter-out %.c %.py,$(wildcard .ci/* entrypoints/* images/locks/renew images/recipes/*))
 
 help: ## Show this list
-	awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(DEV) ## Make .venv with all that development needs
 	.ci/packages $(JOB) shellcheck
@@ -74,6 +74,10 @@ lock: $(DEV) ## Pin and hash what the images take from PyPI anew; ARGS="mpi4py"
 
 audit: $(DEV) ## Ask PyPI's advisories about the agent's locked packages; needs a network
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r images/locks/agent.txt $(ARGS)
+
+release-check: check engine ## Build dist/ of the commit, and test it in clean Debians; publishes nothing
+	.ci/images openmpi4
+	.ci/release
 
 clean: ## Remove .venv, caches and build files; images stay
 	rm -rf .venv .mpi .build dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
