@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from mpiboot.cli import completing
+from mpiboot.plan.completion import SHELLS
+from mpiboot.plan.completion.words import Command, Option
 from tests.helpers.terminal import PROMPT, Terminal, terminal
 
 COMMANDS = {one.name: one for one in completing.commands({})}
@@ -166,3 +168,44 @@ def test_bash_with_its_package_of_completions(scripts: Path) -> None:
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert "--list" in [word.strip() for word in done.stdout.splitlines()], done.stderr
+
+
+_NASTY = 'it\'s $(touch ran) `touch ran` [a]: \\ "b" %s'
+_ASK = {
+    "bash": (
+        "source ./script; COMP_WORDS=(mpiboot c --) COMP_CWORD=2 COMP_TYPE=9 COLUMNS=200;"
+        " _mpiboot; printf '%s\\n' \"${COMPREPLY[@]}\""
+    ),
+    "fish": "source script; complete -C 'mpiboot c --'",
+}
+
+
+@pytest.mark.parametrize("name", _ASK)
+def test_descriptions_are_texts(tmp_path: Path, name: str) -> None:
+    """Whatever a description holds is shown, and nothing of it is run."""
+    option = Option(flags=("--one",), help=_NASTY)
+    command = Command(name="c", purpose=_NASTY, options=(option,), runs=True)
+    (tmp_path / "script").write_text(SHELLS[name]([command]))
+    done = subprocess.run(
+        [name, *(["--no-config"] if name == "fish" else []), "-c", _ASK[name]], cwd=tmp_path,
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert _NASTY in done.stdout, done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_zsh_takes_descriptions_as_texts(tmp_path: Path) -> None:
+    """As above, in a list on the terminal."""
+    options = tuple(Option(flags=(f"--{n}",), help=f"{n}: {_NASTY}") for n in ("one", "two"))
+    (tmp_path / "script").write_text(
+        SHELLS["zsh"]([Command(name="c", purpose=_NASTY, options=options)])
+    )
+    argv, start = _START["zsh"]
+    start = start.replace("./script", f"{tmp_path}/script")
+    env = {"PATH": PATH, "TERM": "xterm", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+    with terminal(argv, env) as shell:
+        shell.type(f"cd {tmp_path}; {start}; echo be''gun\n")
+        shell.await_text("begun\n")
+        shell.type("mpiboot c --\t\t")
+        shell.await_text(f"two: {_NASTY}")
+    assert not (tmp_path / "ran").exists()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -10,7 +12,6 @@ from mpiboot import cli
 from mpiboot.cli import completing
 from mpiboot.model.settings import specs
 from mpiboot.model.spec import WORKER
-from mpiboot.plan.completion import SHELLS
 from mpiboot.plan.completion.words import Command, Option, brief
 from mpiboot.report import schema
 
@@ -85,16 +86,15 @@ def test_descriptions_are_brief() -> None:
     assert brief("word " * 30) == "word " * 15 + "…"
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_texts_are_quoted(shell: str) -> None:
-    """Whatever a description holds, the script says it and does not run it."""
-    nasty = 'it\'s $(touch x) `y` [z]: \\ "w"'
-    option = Option(flags=("--a",), help=nasty, values=("V:[1]",), choices=("p", "q"))
-    script = SHELLS[shell]([Command(name="c", purpose=nasty, options=(option,))])
-    assert "$(touch x)" in script
-    for line in script.splitlines():
-        at = line.find("$(touch")
-        assert at < 0 or line[:at].replace("\\'", "").count("'") % 2 == 1
+def test_it_costs_nothing_where_nobody_asks() -> None:
+    """A start of the command line loads neither what completes nor a parser."""
+    words = "import sys, mpiboot.__main__; print(*sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", words], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(done.stdout.split())
+    assert "mpiboot.cli" in loaded
+    assert not loaded & {"argparse", "mpiboot.model.flags", "mpiboot.plan.completion"}
 
 
 def test_the_shell_has_to_be_one_of_three(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mpiboot.plan.completion.words import Command, named, quoted
+from mpiboot.plan.completion.words import FOLLOWS, Command, alike, named, quoted, together
 
 _HEAD = """\
 # Completion of mpiboot for bash: source it, or lay it into
@@ -114,10 +114,18 @@ def _tables(commands: Sequence[Command]) -> list[str]:
         if command.choices:
             words = (quoted(word) for word in command.choices)
             lines.append(f"  {quoted(command.name)}) printf '%s\\n' {' '.join(words)} ;;")
-    lines += ["  *) return 1 ;;", "  esac", "}", "", "__mpiboot_options() {", "  case $1 in"]
-    for command in commands:
-        lines += [f"  {quoted(command.name)})", *_options(command), "  ;;"]
-    return [*lines, "  esac", "}", "", *_takes(commands)]
+    lines += ["  *) return 1 ;;", "  esac", "}", "", "__mpiboot_options() {"]
+    for users, options in together(commands).items():
+        rows = [(flag, one.help) for one in options for flag in one.flags]
+        lines += [_of(users), *_listed(rows), "  ;; esac"]
+    running = [one.name for one in commands if one.runs]
+    lines += [_of(running), *_listed([("--", FOLLOWS)]), "  ;; esac"] if running else []
+    return [*lines, "}", "", *_takes(commands)]
+
+
+def _of(users: Sequence[str]) -> str:
+    """Open a part that is for some commands."""
+    return f"  case $1 in {' | '.join(map(quoted, users))})"
 
 
 def _listed(rows: Iterable[tuple[str, str]]) -> list[str]:
@@ -132,22 +140,14 @@ def _continued(lines: Iterable[str]) -> list[str]:
     return " \\\n".join(lines).split("\n")
 
 
-def _options(command: Command) -> list[str]:
-    rows = [(flag, one.help) for one in command.options for flag in one.flags]
-    if command.runs:
-        rows.append(("--", "the job's command follows"))
-    return _listed(rows)
-
-
 def _takes(commands: Sequence[Command]) -> list[str]:
     """Return the function that says of `command flag` what a value of it is: 1 where none follows."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for command in commands:
-        for option in command.options:
-            if option.values:
-                what: str = "two" if len(option.values) > 1 else option.kind
-                calls = [quoted(f"{command.name} {flag}") for flag in option.flags]
-                found.setdefault((what, option.choices), []).extend(calls)
+    for option, users in alike(commands).items():
+        if option.values:
+            what: str = "two" if len(option.values) > 1 else option.kind
+            calls = [quoted(f"{name} {flag}") for name in users for flag in option.flags]
+            found.setdefault((what, option.choices), []).extend(calls)
     lines = ["__mpiboot_takes() {", "  case $1 in"]
     for (what, choices), calls in found.items():
         lines += _continued(["  " + calls[0], *(f"    | {call}" for call in calls[1:])])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mpiboot.plan.completion.words import Command, Option, alike, named
+from mpiboot.plan.completion.words import FOLLOWS, Command, Option, alike, named
 
 _NONE = "none"  # stands for the command that nobody names
-_FOLLOWS = "the job's command follows"
 
 _HEAD = """\
 # Completion of mpiboot for fish: ~/.config/fish/completions/mpiboot.fish, or
@@ -60,7 +59,8 @@ def script(commands: Sequence[Command]) -> str:
     for option, users in alike(commands).items():
         lines.append(f"{_when(users)} {_option(option)}")
     running = [one.name for one in commands if one.runs]
-    lines.append(f"{_when(running)} -a -- -d {_quoted(_FOLLOWS)}")
+    if running:
+        lines.append(f"{_when(running)} -a -- -d {_quoted(FOLLOWS)}")
     return _HEAD + "\n" + "\n".join(lines) + "\n"
 
 

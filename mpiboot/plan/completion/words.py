@@ -9,6 +9,8 @@ from mpiboot.model.record import dataclass
 
 Kind = Literal["file", "directory", "choice", "text"]
 
+FOLLOWS = "the job's command follows"  # what is said of --
+
 _MOST = 76  # characters of a description: shells show it on one line beside the word
 
 
@@ -65,12 +67,20 @@ def brief(text: str) -> str:
     return first[:_MOST].rpartition(" ")[0].rstrip(",:") + " …"
 
 
-def alike(commands: Sequence[Command]) -> dict[Option, list[str]]:
+def alike(commands: Sequence[Command]) -> dict[Option, tuple[str, ...]]:
     """Say of each option which commands have it, in the order in which they come."""
-    found: dict[Option, list[str]] = {}
+    found: dict[Option, tuple[str, ...]] = {}
     for command in commands:
         for option in command.options:
-            found.setdefault(option, []).append(command.name)
+            found[option] = (*found.get(option, ()), command.name)
+    return found
+
+
+def together(commands: Sequence[Command]) -> dict[tuple[str, ...], list[Option]]:
+    """Return the options that the same commands have, by the names of these."""
+    found: dict[tuple[str, ...], list[Option]] = {}
+    for option, users in alike(commands).items():
+        found.setdefault(users, []).append(option)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mpiboot.plan.completion.words import Command, Option, named, quoted
+from mpiboot.plan.completion.words import Command, Option, named, quoted, together
 
 _HEAD = """\
 #compdef mpiboot
@@ -24,7 +24,6 @@ _mpiboot() {
 """
 
 _TAIL = """\
-  esac
   if [[ -z $command ]] && (( CURRENT == 2 )) && [[ $PREFIX != -* ]]; then
     _describe -t commands command names
     return
@@ -50,21 +49,23 @@ def script(commands: Sequence[Command]) -> str:
         *(f"    {one}" for one in told),
         "  )",
         f"  (( CURRENT > 2 )) && case $words[2] in {known}) command=$words[2] ;; esac",
-        "  case $command in",
     ]
+    for users, options in together(commands).items():
+        specs = [spec for option in options for spec in _specs(option)]
+        lines += _added(users, specs)
     for command in commands:
-        lines += [f"  {quoted(command.name)})", *_options(command), "    ;;"]
+        if command.choices:
+            lines += _added([command.name], [f"1:word:({' '.join(command.choices)})"])
     return _HEAD + "\n".join(lines) + "\n" + _TAIL
 
 
-def _options(command: Command) -> list[str]:
-    specs = [spec for option in command.options for spec in _specs(option)]
-    if command.choices:
-        specs.append(f"1:word:({' '.join(command.choices)})")
+def _added(users: Sequence[str], specs: Sequence[str]) -> list[str]:
+    """Add words for `_arguments` where one of some commands is called."""
+    called = "|".join(quoted(name) for name in users)
     return [
-        "    specs=(",
-        *(f"      {quoted(spec)}" for spec in specs),
-        "    )",
+        f"  case $command in {called}) specs+=(",
+        *(f"    {quoted(one)}" for one in specs),
+        "  ) ;; esac",
     ]
 
 
