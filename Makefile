@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .SILENT:
 .NOTPARALLEL:
-.PHONY: help setup demo test check docs images unit process docker faults fuzz bench lock audit engine clean
+.PHONY: help setup demo test check docs images unit process docker faults fuzz bench lock audit release-check engine clean
 
 PYTHON ?= /usr/bin/python3
 ARGS ?=
@@ -22,7 +22,7 @@ SITE := env NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 SCRIPTS := $(filter-out %.c %.py,$(wildcard .ci/* entrypoints/* images/locks/renew images/recipes/*))
 
 help: ## Show this list
-	awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(DEV) ## Make .venv with all that development needs
 	.ci/packages $(JOB) shellcheck
@@ -51,7 +51,7 @@ unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
 	$(BIN)/pytest tests/unit tests/fuzz $(ARGS)
 
 process: $(DEV) ## Real processes in network namespaces; needs root
-	.ci/packages $(JOB) chromium chromium-driver curl iptables prometheus prometheus-pushgateway strace
+	.ci/packages $(JOB) bash-completion chromium chromium-driver curl fish iptables prometheus prometheus-pushgateway strace zsh
 	.ci/mpis
 	$(BIN)/pytest -n 2 --dist loadfile tests/process $(ARGS)
 
@@ -82,6 +82,10 @@ lock: $(DEV) ## Pin and hash what the images take from PyPI anew; ARGS="mpi4py"
 
 audit: $(DEV) ## Ask PyPI's advisories about the agent's locked packages; needs a network
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r images/locks/agent.txt $(ARGS)
+
+release-check: check engine ## Build dist/ of the commit, and test it in clean Debians; publishes nothing
+	.ci/images openmpi4
+	.ci/release
 
 clean: ## Remove .venv, caches and build files; images stay
 	rm -rf .venv .mpi .build dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

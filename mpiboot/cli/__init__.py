@@ -12,52 +12,62 @@ from mpiboot import __version__
 from mpiboot.errors import MpibootError, ProblemsError, UsageError
 from mpiboot.model import options
 
-_HELP = f"""mpiboot {__version__}: one agent, PID 1 in every container of an MPI job.
-
-  mpiboot worker [options]              serve sshd, report readiness, leave with the job
-  mpiboot launcher [options] -- CMD…    wait for the workers, run CMD with mpirun, tell the truth
-  mpiboot [options] -- CMD…             the role comes from MPIBOOT_ROLE or the platform
-  mpiboot plan [options] -- CMD…        show what the launcher would do, and why; do nothing
-  mpiboot local [options] -- CMD…       run a whole job on this machine, in namespaces
-  mpiboot doctor [options] [-- CMD…]    say what will fail in this container, and what to change
-  mpiboot probe [--for ready|live]      ask the agent of this container; exit 0 or 1
-  mpiboot status [--watch] [--json]     show the job: workers, ranks, what they use, how it ended
-  mpiboot run [--wait] [-- CMD…]        start the job of a launcher in debug mode
-  mpiboot pause [--release-workers]     stop the job's ranks, so that it can be resumed
-  mpiboot resume [--wait] [-- CMD…]     start a job that is paused again
-  mpiboot config [--markdown]           show every setting, its value and where it came from
-  mpiboot keygen [--out FILE]           make a job secret
-  mpiboot install [--check]             let unchanged calls of sshd and mpirun reach mpiboot
-  mpiboot uninstall                     undo that
-  mpiboot schema [view|doctor|log]      show the JSON Schema of the status file, or of another document
-  mpiboot explain CODE|MESSAGE          say what it means, and what helps
-  mpiboot version [--json]              show the version
-
+_REST = f"""
 Options of a command: mpiboot COMMAND --help. Every option is also a variable (MPIBOOT_…) and a key
 of the YAML file named by --config (default {options.DEFAULT_CONFIG}).
 """
 
-# Where each command is, imported when it is called: start-up time counts.
-_COMMANDS = {
-    "worker": ("byrole", "worker"),
-    "launcher": ("byrole", "launcher"),
-    "plan": ("byrole", "plan"),
-    "local": ("here", "local"),
-    "doctor": ("asking", "doctor"),
-    "probe": ("asking", "probe"),
-    "status": ("asking", "status"),
-    "run": ("asking", "run"),
-    "pause": ("asking", "pause"),
-    "resume": ("asking", "resume"),
-    "config": ("showing", "config"),
-    "keygen": ("showing", "keygen"),
-    "install": ("shimming", "install"),
-    "uninstall": ("shimming", "uninstall"),
-    "shim": ("shimming", "shim"),
-    "schema": ("showing", "schema"),
-    "explain": ("explaining", "explain"),
-    "version": ("showing", "version"),
+# Every command: its words, its purpose, and the module that has a function of its name, imported
+# when it is called: start-up time counts. The help and the shells' completion are made of this;
+# a command without a purpose is for programs, and in neither.
+COMMANDS = {
+    "worker": ("[options]", "serve sshd, report readiness, leave with the job", "byrole"),
+    "launcher": (
+        "[options] -- CMD…",
+        "wait for the workers, run CMD with mpirun, tell the truth",
+        "byrole",
+    ),
+    "plan": (
+        "[options] -- CMD…",
+        "show what the launcher would do, and why; do nothing",
+        "byrole",
+    ),
+    "local": ("[options] -- CMD…", "run a whole job on this machine, in namespaces", "here"),
+    "doctor": (
+        "[options] [-- CMD…]",
+        "say what will fail in this container, and what to change",
+        "asking",
+    ),
+    "probe": ("[--for ready|live]", "ask the agent of this container; exit 0 or 1", "asking"),
+    "status": (
+        "[--watch] [--json]",
+        "show the job: workers, ranks, what they use, how it ended",
+        "asking",
+    ),
+    "run": ("[--wait] [-- CMD…]", "start the job of a launcher in debug mode", "asking"),
+    "pause": ("[--release-workers]", "stop the job's ranks, so that it can be resumed", "asking"),
+    "resume": ("[--wait] [-- CMD…]", "start a job that is paused again", "asking"),
+    "config": (
+        "[--markdown]",
+        "show every setting, its value and where it came from",
+        "showing",
+    ),
+    "keygen": ("[--out FILE]", "make a job secret", "showing"),
+    "install": (
+        "[--check]",
+        "let unchanged calls of sshd and mpirun reach mpiboot",
+        "shimming",
+    ),
+    "uninstall": ("", "undo that", "shimming"),
+    "shim": ("", "", "shimming"),
+    "schema": ("[NAME]", "show the JSON Schema of what programs read", "showing"),
+    "explain": ("CODE|MESSAGE", "say what it means, and what helps", "explaining"),
+    "completion": ("SHELL", "print what lets bash, zsh or fish complete mpiboot", "completing"),
+    "version": ("[--json]", "show the version", "showing"),
 }
+# The command that nobody names, and where it stands among the others.
+AUTO = ("[options] -- CMD…", "the role comes from MPIBOOT_ROLE or the platform", "byrole")
+_AUTO_AT = 2
 
 
 def run(argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
@@ -84,7 +94,7 @@ def run(argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
 def _call(argv: Sequence[str], env: Mapping[str, str]) -> int:
     module, function, words = _find(argv)
     if not module:
-        print(_HELP, end="", flush=True)
+        print(_help(), end="", flush=True)
         return 0
     code = int(getattr(importlib.import_module(f"mpiboot.cli.{module}"), function)(words, env))
     sys.stdout.flush()
@@ -97,14 +107,23 @@ def _find(argv: Sequence[str]) -> tuple[str, str, Sequence[str]]:
     Raises:
         UsageError: there is no such command.
     """
-    if argv and argv[0] in _COMMANDS:
-        return (*_COMMANDS[argv[0]], argv[1:])
+    if argv and argv[0] in COMMANDS:
+        return COMMANDS[argv[0]][2], argv[0], argv[1:]
     words, _ = options.split_command(argv)
     if words in (["--help"], ["-h"], ["help"]):
         return "", "", ()
     if words == ["--version"]:
         return "showing", "version", ()
     if words and not words[0].startswith("-"):
-        close = options.nearest(words[0], list(_COMMANDS))
+        close = options.nearest(words[0], [name for name, row in COMMANDS.items() if row[1]])
         raise UsageError(f"unknown command {words[0]!r}{close}", hint="see mpiboot --help")
     return "byrole", "auto", argv
+
+
+def _help() -> str:
+    rows = [(f"mpiboot {name} {row[0]}", row[1]) for name, row in COMMANDS.items() if row[1]]
+    rows.insert(_AUTO_AT, (f"mpiboot {AUTO[0]}", AUTO[1]))
+    width = max(len(words) for words, _ in rows)
+    lines = [f"  {words:<{width}}  {purpose}" for words, purpose in rows]
+    head = f"mpiboot {__version__}: one agent, PID 1 in every container of an MPI job."
+    return "\n".join([head, "", *lines, _REST])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -24,11 +23,15 @@ def doctor(argv: Sequence[str], env: Mapping[str, str]) -> int:
 
 def probe(argv: Sequence[str], env: Mapping[str, str]) -> int:
     """Ask whether this container is ready, or alive."""
+    from mpiboot.model import flags  # noqa: PLC0415
     from mpiboot.roles import probe as probes  # noqa: PLC0415
 
     default_signals()
-    made = argparse.ArgumentParser("mpiboot probe", allow_abbrev=False)
-    made.add_argument("--for", dest="what", choices=("ready", "live"), default="ready")
+    made = flags.bare("mpiboot probe", "Ask whether this container is ready, or alive.")
+    made.add_argument(
+        "--for", dest="what", choices=("ready", "live"), default="ready",
+        help="what to ask (default ready)",
+    )  # fmt: skip
     what = made.parse_args(list(argv)).what
     code, text = probes.run(what, resolve("probe", [], env).settings.runtime_dir, env)
     print(text)

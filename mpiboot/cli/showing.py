@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Mapping, Sequence
 
 from mpiboot import __version__
 from mpiboot.cli.sources import default_signals, resolve
 from mpiboot.errors import UsageError
-from mpiboot.model import options, redacted
+from mpiboot.model import flags, options, redacted
 from mpiboot.model.settings import specs
 
 
 def config(argv: Sequence[str], env: Mapping[str, str]) -> int:
     """Show every setting, its value and where it came from."""
-    words, _ = options.split_command(argv)
-    if words == ["--markdown"]:
-        print(options.markdown(), end="")
-        return 0
     from mpiboot.roles import surroundings  # noqa: PLC0415
 
     default_signals()
+    made = flags.bare(
+        "mpiboot config", "Show every setting, its value and where it came from.", settings=""
+    )
+    made.add_argument(
+        "--markdown", action="store_true", help="show what docs/settings.md has, and no values"
+    )
+    given, words = made.parse_known_args(options.split_command(argv)[0])
+    if given.markdown:
+        if words:
+            raise UsageError(f"unexpected word {words[0]!r}: --markdown stands alone")
+        print(options.markdown(), end="")
+        return 0
     resolved = surroundings.fitted(resolve("config", words, env), env)
     rows = []
     for spec in specs():
@@ -38,10 +44,7 @@ def keygen(argv: Sequence[str], _env: Mapping[str, str]) -> int:
     from mpiboot.runtime import keys  # noqa: PLC0415
 
     default_signals()
-    made = argparse.ArgumentParser(
-        "mpiboot keygen", allow_abbrev=False,
-        description="Make the secret from which all keys of a job are derived.",
-    )  # fmt: skip
+    made = flags.bare("mpiboot keygen", "Make the secret from which all keys of a job are derived.")
     made.add_argument("--out", metavar="FILE", help="write it there, 0600, never over another")
     out = made.parse_args(list(argv)).out
     if not out:
@@ -56,24 +59,26 @@ def schema(argv: Sequence[str], _env: Mapping[str, str]) -> int:
     from mpiboot.report import schema  # noqa: PLC0415
 
     default_signals()
-    made = argparse.ArgumentParser(
-        "mpiboot schema", allow_abbrev=False,
-        description="Show the JSON Schema of the status file, of a view, of what `mpiboot doctor --json` says,"
-        " or of a line of the log in JSON.",
-    )  # fmt: skip
+    made = flags.bare(
+        "mpiboot schema",
+        "Show the JSON Schema of the status file, or of another document that programs read.",
+    )
     made.add_argument("what", nargs="?", choices=tuple(schema.SHIPPED), default="status")
     print(schema.text(made.parse_args(list(argv)).what), end="")
     return 0
 
 
-def version(argv: Sequence[str], _env: Mapping[str, str]) -> int:
+def version(argv: Sequence[str], env: Mapping[str, str]) -> int:
     """Show the version."""
-    if list(argv) == ["--json"]:
-        import json  # noqa: PLC0415
-
-        print(json.dumps({"mpiboot": __version__, "python": sys.version.split()[0]}))
+    made = flags.bare("mpiboot version", "Show the version.")
+    made.add_argument(
+        "--json", action="store_true", help="with Python, platform, dependencies, MPI and OpenSSH"
+    )
+    if not made.parse_args(list(argv)).json:
+        print(f"mpiboot {__version__}")
         return 0
-    if argv:
-        raise UsageError(f"unexpected word {argv[0]!r}", hint="see mpiboot --help")
-    print(f"mpiboot {__version__}")
+    from mpiboot.roles import versions  # noqa: PLC0415
+
+    default_signals()
+    print(versions.text(env), end="")
     return 0

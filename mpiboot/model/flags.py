@@ -7,7 +7,7 @@ settings would cost each of its starts some milliseconds, and a worker keeps wha
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from mpiboot.errors import UsageError
@@ -17,11 +17,34 @@ from mpiboot.model.settings import specs
 YES_OR_NO = argparse.BooleanOptionalAction
 
 
+# Who wants to see the parsers that answer --help, in place of people who read it.
+_watching: list[list[argparse.ArgumentParser]] = []
+
+
 class _Parser(argparse.ArgumentParser):
-    """A parser that raises our usage error where argparse would exit."""
+    """A parser that raises our usage error where argparse would exit.
+
+    Attributes:
+        settings: the role whose settings are options, too, which others read; None: there are none.
+    """
+
+    settings: str | None = None
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"see {self.prog} --help")
+
+    def print_help(self, file: Any = None) -> None:
+        """Show all options, also those that others read."""
+        if self.settings is not None:
+            whole = _Parser(
+                prog=self.prog, description=self.description, parents=[self], add_help=False
+            )
+            _add_settings(whole.add_argument_group("settings"), self.settings)
+            whole.print_help(file)
+        elif _watching:
+            _watching[-1].append(self)
+        else:
+            super().print_help(file)
 
 
 def parser(prog: str, role: str, description: str) -> argparse.ArgumentParser:
@@ -29,6 +52,11 @@ def parser(prog: str, role: str, description: str) -> argparse.ArgumentParser:
     made = _Parser(
         prog=prog, description=description, allow_abbrev=False, argument_default=argparse.SUPPRESS
     )
+    _add_settings(made, role)
+    return made
+
+
+def _add_settings(made: argparse._ActionsContainer, role: str) -> None:
     made.add_argument(
         "--config", metavar="FILE", help=f"settings as YAML (default {DEFAULT_CONFIG})"
     )
@@ -39,9 +67,7 @@ def parser(prog: str, role: str, description: str) -> argparse.ArgumentParser:
         note = f"{text} ({spec.variable}; default {spec.shown_default})"
         match spec.kind:
             case "flag":
-                made.add_argument(
-                    *flags, dest=spec.name, action=argparse.BooleanOptionalAction, help=note
-                )
+                made.add_argument(*flags, dest=spec.name, action=YES_OR_NO, help=note)
             case "words" | "sources":
                 made.add_argument(*flags, action="append", help=note, **common)
             case "pairs":
@@ -49,12 +75,37 @@ def parser(prog: str, role: str, description: str) -> argparse.ArgumentParser:
                 made.add_argument(*flags, action="append", nargs=2, help=note, **common)
             case _:
                 made.add_argument(*flags, help=note, **common)
+
+
+def bare(prog: str, description: str, settings: str | None = None) -> argparse.ArgumentParser:
+    """Build the parser of a command's own options.
+
+    Args:
+        prog: how the command is called.
+        description: what it does.
+        settings: the role whose settings the command takes as flags, too, and reads by itself from
+            what this parser leaves; empty: those of all roles; None: it takes none.
+    """
+    made = _Parser(prog=prog, description=description, allow_abbrev=False)
+    made.settings = settings
     return made
 
 
-def bare(prog: str, description: str) -> argparse.ArgumentParser:
-    """Build the parser of a command that takes no settings as flags."""
-    return _Parser(prog=prog, description=description, allow_abbrev=False)
+def shown_by(call: Callable[[Sequence[str]], object]) -> argparse.ArgumentParser | None:
+    """Return the parser with which a command answers `--help`; nothing is printed.
+
+    Args:
+        call: the command, which is given its words.
+    """
+    seen: list[argparse.ArgumentParser] = []
+    _watching.append(seen)
+    try:
+        call(["--help"])
+    except SystemExit:
+        pass
+    finally:
+        _watching.remove(seen)
+    return seen[0] if seen else None
 
 
 def parse(made: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

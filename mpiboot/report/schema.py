@@ -9,6 +9,7 @@ SHIPPED = {
     "view": "view.schema.json",
     "doctor": "diagnosis.schema.json",
     "log": "log.schema.json",
+    "version": "version.schema.json",
 }
 
 

@@ -61,6 +61,7 @@ def parse(argv: Sequence[str]) -> Request:
     made = flags.bare(
         "mpiboot doctor",
         "Look at this container and say what will fail, and what to change. " + _MORE,
+        settings="",
     )
     made.add_argument("--json", action="store_true", help="answer in JSON (see docs/doctor.md)")
     made.add_argument(

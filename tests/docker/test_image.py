@@ -53,6 +53,13 @@ def test_entrypoint_is_the_agent() -> None:
     assert docker("run", "--rm", IMAGE, "wrker").returncode == 64
 
 
+def test_bash_completes_what_the_agent_takes() -> None:
+    """The script that lies where bash-completion looks is that of the very agent in the image."""
+    place = "/usr/share/bash-completion/completions/mpiboot"
+    words = f"mpiboot completion bash | cmp - {place}"
+    docker("run", "--rm", "--entrypoint", "sh", IMAGE, "-c", words, check=True)
+
+
 def test_base_layer_from(box: Box, derived: str) -> None:
     """`FROM` the image and a file of one's own is all that a job needs."""
     _build(derived, f"FROM {IMAGE}", "RUN printf 'print(42)\\n' > /train.py")

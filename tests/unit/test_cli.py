@@ -47,7 +47,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["launcher", "--hostz", "a", "--", "x"], 64, "nearest valid: --hosts"),
         (["worker", "--hosts", "a"], 64, "unknown option --hosts"),
         (["launcher", "python3"], 64, "goes after --"),
-        (["version", "x"], 64, "unexpected word"),
+        (["version", "x"], 64, "unrecognized arguments: x"),
         (["install", "--prefix", "x"], 64, "expected an absolute path"),
         (["install", "--nonsense"], 64, "mpiboot install --help"),
         (["shim"], 64, "for the scripts that `mpiboot install` lays"),

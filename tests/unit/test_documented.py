@@ -64,6 +64,19 @@ def test_status_page_shows_a_valid_example() -> None:
     assert [name for name in fields if f"| `{name}` |" not in page] == []
 
 
+def test_versions_page_shows_a_valid_example() -> None:
+    """The example in docs/version.md keeps to the schema, and each of its fields is explained."""
+    page = (DOCS / "version.md").read_text()
+    example = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    assert schema_problems(example, "version") == []
+    table = page.partition("| field |")[2]
+    assert [
+        name
+        for name in json.loads(schema.text("version"))["properties"]
+        if f"`{name}`" not in table
+    ] == []
+
+
 def test_every_setting_says_what_it_is_for() -> None:
     """No row is empty, and none ends with a full stop."""
     for spec in specs():
