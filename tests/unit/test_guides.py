@@ -100,7 +100,7 @@ def test_forms_are_taken(block: Block) -> None:
     for program, *words in lines:
         ours, _ = options.split_command(words)
         name = ours.pop(0) if ours and not ours[0].startswith("-") else ""
-        assert (program, name or "launcher") in {("mpiboot", one) for one in cli._COMMANDS}
+        assert (program, name or "launcher") in {("mpiboot", one) for one in cli.COMMANDS}
         role = WORKER if name == WORKER else LAUNCHER
         assert flags.parse(flags.parser("guide", role, ""), ours)[1] == [], words
 
