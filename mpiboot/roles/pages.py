@@ -21,7 +21,14 @@ def offer(agent: Agent, viewing: Callable[[], Viewing]) -> None:
     """
     if not agent.settings.page:
         return
+    agent.routes["/"] = _page
     agent.routes["/view.json"] = lambda: Reply(
         status=200, body=viewing().text(), content_type="application/json"
     )
     agent.routes["/events"] = lambda: Stream(events=viewing().events())
+
+
+def _page() -> Reply:
+    from mpiboot.report import page  # noqa: PLC0415 - most launchers are never looked at
+
+    return Reply(status=200, body=page.text(), content_type="text/html; charset=utf-8")
