@@ -3,7 +3,12 @@
 import signal
 
 # Here, as pytest can rewrite the asserts of helpers only before a test module imports them.
-pytest_plugins = ("tests.helpers.pods", "tests.helpers.agents", "tests.helpers.plain")
+pytest_plugins = (
+    "tests.helpers.pods",
+    "tests.helpers.agents",
+    "tests.helpers.plain",
+    "tests.helpers.browser",
+)
 
 # `nohup`, and a shell's `&`, leave signals ignored to all that they start, and so to our agents,
 # which respect it.
