@@ -229,6 +229,18 @@ def failed(count: int = 3) -> View:
     return view("ended", workers, outcome=outcome, stderr=list(TRACEBACK))
 
 
+def never_came() -> View:
+    """The wait is over, in vain: one has another key, one does not answer."""
+    there = worker(0, ranks=[], lease="none", heartbeat_age_s=None, cpu_percent=None)
+    refused = absent(1, "key refused", detail="the worker does not take the launcher's key")
+    silent = absent(2, "no answer", detail="timed out")
+    message = "1 of 3 workers ready after 600 s"
+    outcome = {"code": 240, "fault": "infrastructure", "message": message, "ran": False}
+    return view(
+        "ended", [there, refused, silent], outcome=outcome, hostfile="", plan=None, stderr=[]
+    )
+
+
 def lost(count: int = 4) -> View:
     """One worker is gone and one is silent, while the job still runs."""
     workers = [worker(n) for n in range(count)]
@@ -304,6 +316,7 @@ EVERY: tuple[Callable[[], View], ...] = (
     waiting,
     running,
     failed,
+    never_came,
     lost,
     succeeded,
     many,

@@ -67,6 +67,9 @@ STATES: dict[str, tuple[Callable[[], views.View], list[str]]] = {
         "Failed", "Exit code 1: the job's own program failed.", "What failed first", "rank 6 on train-worker-1 ended with 1",
         "ValueError: loss is nan at step 8140", "rank 0 on train-worker-0 was killed by SIGTERM", "rank 6: exit 1",
     ]),
+    "never-came": (views.never_came, [
+        "Exit code 240", "1 of 3 workers ready after 600 s", "Who is missing", "Key refused", "No answer", "timed out", "1 of 3 came",
+    ]),
     "lost": (views.lost, ["Running", "Who was lost", "Lost", "Silent", "its address no longer answers", "2 of 4 ready"]),
     "succeeded": (views.succeeded, ["Succeeded", "ended well on 3 workers", "12 of 12 started", "Done", "Ended"]),
     "paused": (views.paused, ["Paused", "`mpiboot resume` starts them again", "Ready"]),
@@ -79,7 +82,8 @@ STATES: dict[str, tuple[Callable[[], views.View], list[str]]] = {
     ]),
 }  # fmt: skip
 SCREENS = [
-    ("waiting", "light"), ("running", "light"), ("failed", "dark"), ("lost", "light"), ("succeeded", "light"),
+    ("waiting", "light"), ("running", "light"), ("failed", "dark"), ("lost", "light"),
+    ("never-came", "light"), ("succeeded", "light"),
     ("paused", "dark"), ("incomplete", "light"), ("many", "light"), ("many", "dark"), ("many-waiting", "dark"),
     ("waiting", "phone"), ("running", "phone"), ("failed", "phone"), ("many", "phone"), ("lost", "phone-dark"),
 ]  # fmt: skip
@@ -120,6 +124,15 @@ def test_all_parts_can_be_opened(browser: Browser, server: ViewServer) -> None:
     assert browser.too_wide() <= 0
     assert browser.unfit() == []
     assert_quiet(browser, server.url)
+
+
+def test_ranks_that_are_no_neighbours_stay_short(browser: Browser, server: ViewServer) -> None:
+    """A worker with every second of 128 ranks says so in a few words; those that failed stand alone."""
+    ranks = [views.rank(number) for number in range(0, 128, 2)]
+    ranks[3] = views.rank(6, "failed", signal=9)
+    server.show(views.view("running", [views.worker(0, slots=64, ranks=ranks)]))
+    browser.open(server.url)
+    sees(browser, "rank 6: SIGKILL", "ranks 0, 2, 4, ... 126 (63)", "64 slots")
 
 
 # Live.

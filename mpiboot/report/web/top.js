@@ -36,7 +36,7 @@ function sentenceOf(view, ready, busy) {
   const { status } = view;
   if (status.outcome) {
     const { code, fault, message, failures } = status.outcome;
-    const told = failures && failures.length && failures[0].message === message; // below, at length
+    const told = !failures || !failures.length || failures[0].message === message; // below, at length
     if (message && !told && fault !== "none") return message;
     if (code === 0) return busy ? `The job ended well on ${count(busy, "worker")}.` : "The job ended well.";
     return FAULTS[fault] ? `Exit code ${code}: ${FAULTS[fault]}.` : `Exit code ${code}.`;
@@ -121,9 +121,9 @@ function drawSums(view, workers) {
   const filled = live.filter((one) => one.memory_bytes !== null);
   const gpus = live.flatMap((one) => one.gpus);
   const sums = over ? [["Exit code", status.outcome.code, ""]] : [];
-  const expected = status.expected ?? workers.length;
-  if (!over) sums.push(["Workers", ready, `of ${expected} ready`]);
-  else sums.push(["Workers", workers.filter((one) => one.ready || one.slots !== null).length, `of ${expected} came`]);
+  const expected = status.expected ?? workers.length; // 0: nobody is known yet
+  if (!over && expected) sums.push(["Workers", ready, status.expected === null ? "so far" : `of ${expected} ready`]);
+  else if (over) sums.push(["Workers", workers.filter((one) => one.ready || one.slots !== null).length, `of ${expected} came`]);
   const slots = sum(workers, (one) => one.slots || 0);
   if (status.ranks) {
     const { started, ended } = status.ranks;
@@ -149,8 +149,8 @@ function drawSums(view, workers) {
 }
 
 function drawMissing(view, workers) {
-  const over = Boolean(view.status.outcome);
-  const bad = over ? [] : workers.filter((one) => ["waiting", "refused", "lost", "silent"].includes(one.kind));
+  const { outcome } = view.status;
+  const bad = outcome && (outcome.ran || !outcome.code) ? [] : workers.filter((one) => ["waiting", "refused", "lost", "silent"].includes(one.kind));
   const groups = new Map();
   for (const worker of bad) {
     const why = worker.kind === "lost" || worker.kind === "silent" ? KINDS[worker.kind].label.toLowerCase() : worker.state;
@@ -171,7 +171,7 @@ function drawMissing(view, workers) {
     const names = them.slice(0, rest > 1 ? 5 : 6).map((one) => one.name).join(", ");
     text(who.firstChild, rest > 1 ? `${names}, and ${rest} more` : names);
     const detail = ["waiting", "refused"].includes(them[0].kind) ? them[0].detail : them[0].reason;
-    said(who.lastChild, detail === names ? "" : detail);
+    said(who.lastChild, detail === them[0].name ? "" : detail);
     const waits = ["waiting", "refused"].includes(them[0].kind);
     text(since, waits ? `for ${ticks(Math.max(...them.map((one) => one.since_s || 0)))}` : "");
   });
@@ -190,7 +190,7 @@ function drawFailures(outcome) {
     ["First rank that failed", ranked && ranked !== first ? `${ranked.rank} on ${ranked.host || "?"}` : null],
   ].filter(([, value]) => value !== null && value !== undefined && value !== "");
   const parts = [el("p", "first t", first.message)];
-  parts.push(el("dl", "facts", ...facts.map(([name, value]) => el("div", "", el("dt", "", name), el("dd", "t", String(value))))));
+  if (facts.length) parts.push(el("dl", "facts", ...facts.map(([name, value]) => el("div", "", el("dt", "", name), el("dd", "t", String(value))))));
   if (first.stderr && first.stderr.length) parts.push(pre(first.stderr, "Last lines of what failed first"));
   if (failures.length > 1) {
     const list = el("ul", "", ...failures.slice(1, 9).map((one) => el("li", "t", one.message)));

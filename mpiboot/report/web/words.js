@@ -51,7 +51,7 @@ function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-// 0,1,2,3,7 -> "0-3, 7"
+// 0,1,2,3,7 -> "0-3, 7"; of many that are no neighbours the first, the last and their number.
 function ranges(numbers) {
   const runs = [];
   for (const number of numbers) {
@@ -59,7 +59,9 @@ function ranges(numbers) {
     if (last && number === last[1] + 1) last[1] = number;
     else runs.push([number, number]);
   }
-  return runs.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(", ");
+  const words = runs.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`));
+  if (words.length <= 6) return words.join(", ");
+  return `${words.slice(0, 3).join(", ")}, ... ${words[words.length - 1]} (${numbers.length})`;
 }
 
 const SIGNALS = {
