@@ -9,6 +9,7 @@ import logging
 import os
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -251,6 +252,21 @@ def test_who_writes_past_us_is_not_written_over(terminal: Terminal) -> None:
         assert rows[-3:] == ["", "head", "last"]
         assert rows[:-3] == [f"worker-0 | line {number}" for number in range(11, 20)]
         region.clear()
+
+
+def test_a_terminal_that_is_stopped_stops_nobody(terminal: Terminal) -> None:
+    """After Ctrl-S a frame is left out, and the wait goes on; after Ctrl-Q the next one is drawn."""
+    with os.fdopen(os.dup(terminal.slave), "w", encoding="utf-8") as stream:
+        region = Region(stream)
+        region.draw(["before"])
+        settled(terminal, "before")
+        termios.tcflow(terminal.slave, termios.TCOOFF)
+        for _ in range(100):
+            region.draw(["stopped " * 9] * 20)
+        termios.tcflow(terminal.slave, termios.TCOON)
+        region.draw(["after"])
+        assert settled(terminal, "after") == ["after"]
+        assert b"stopped" not in terminal.written
 
 
 def test_watching_takes_the_whole_screen_and_gives_it_back(terminal: Terminal) -> None:

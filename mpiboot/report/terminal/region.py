@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import threading
 from collections.abc import Sequence
 from typing import TextIO
@@ -25,12 +26,16 @@ class Region:
         self._rest = ""
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Draw these lines in place of those that are there.
+        """Draw these lines in place of those that are there; not where that would have to wait.
+
+        A user may have stopped the output, or what reads it may be slow: who draws has more to do.
 
         Args:
             lines: with their colours, without line ends; none wider than the terminal.
         """
         with self._lock:
+            if not self._takes():
+                return
             erased = self._erased()
             self._lines = list(lines)
             self._write(erased + self._drawn())
@@ -48,6 +53,15 @@ class Region:
         with self._lock:
             self._write(self._erased() + self._rest)
             self._lines, self._rest = [], ""
+
+    def _takes(self) -> bool:
+        """Tell whether the stream takes something at once; one without a descriptor always does."""
+        try:
+            asked = select.poll()
+            asked.register(self._stream.fileno(), select.POLLOUT)
+        except (OSError, ValueError):
+            return True
+        return bool(asked.poll(0))
 
     def _erased(self) -> str:
         return "\r\x1b[J" if self._lines else ""
