@@ -108,6 +108,8 @@ async def _unless_stopped(showing: Coroutine[Any, Any, Reply]) -> Reply:
         task.cancel()
 
     for number in _ENDING:
+        if signal.getsignal(number) is signal.SIG_IGN:  # nohup
+            continue
         loop.add_signal_handler(number, stop, number)
     await asyncio.wait({task})
     if task.cancelled() and came:

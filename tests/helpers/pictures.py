@@ -62,7 +62,7 @@ def pictures() -> dict[str, list[Text]]:
         f"status-{scene}": job.fitting(document.read(jobviews.scene(scene, count)), _PAGE, "")
         for scene, count in (("running", 3), ("failed", 3))
     }
-    return {"wait": awaiting.lines(_wait(), _PAGE), **drawn}
+    return {"wait": awaiting.lines(_wait(), _PAGE)[1:], **drawn}  # the first line is blank
 
 
 def _wait() -> Wait:

@@ -177,7 +177,7 @@ def test_many_workers_cost_the_rows_shown() -> None:
     rows = [Awaited(seen=Seen(host=Host(name=f"w{at}")), slots=None) for at in range(22)]
     wait = Wait(ready=0, expected=10000, known=10000, waited_s=1, deadline_s=9, rows=rows)
     lines = plain(awaiting.lines(wait, Page(width=80, height=24, unicode=True)))
-    assert (len(lines), lines[-1]) == (24, "and 9,980 more")
+    assert (len(lines), lines[-1]) == (24, "and 9,981 more")
 
 
 def test_texts_are_literal() -> None:

@@ -14,7 +14,7 @@ from mpiboot.report.terminal import amounts
 from mpiboot.report.terminal.grid import Column, Page, Row, grid
 
 _WIDEST = 120  # what stands at the right end of a line does not stand further out
-_LOW = 8  # on a screen of fewer lines hosts have the room of the bar
+_LOW = 8  # on a screen of fewer lines hosts have the room of the bar, and of the blank line
 _STYLES = {
     Trouble.FAULT: "bold red",
     Trouble.UNREACHED: "yellow",
@@ -73,7 +73,7 @@ def lines(wait: Wait, page: Page) -> list[Text]:
     """Lay out a wait; as many lines as the page has at most."""
     made = [_title(wait, page)]
     if page.height >= _LOW:
-        made.append(_bar(wait, page))
+        made = [page.line(""), *made, _bar(wait, page)]
     if wait.answer:
         made.append(page.line(wait.answer, "yellow"))
     room = page.height - len(made) - 1

@@ -35,7 +35,7 @@ class FullScreen:
         """Draw what there is now."""
         columns, height = screen.size(self._stream, self._env)
         page = screen.page(self._stream, self._env, columns=columns, height=height)
-        lines, _ = screen.rendered(self._lay_out(page)[:height], self._stream, self._env, page)
+        lines = screen.rendered(self._lay_out(page)[:height], self._stream, self._env, page)
         # Each line is erased before it is written: after a full one that would take its last cell.
         frame = "\r\n".join(f"\x1b[2K{line}" for line in lines)
         below = "\r\n\x1b[J" if len(lines) < height else ""

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
+import select
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TextIO
 
 
 class Region:
     """Lines that are taken away and drawn again in one piece, so that nothing tears.
 
+    Between two drawings the cursor stands where they begin. Whoever writes to the terminal past us
+    (another process of the job) writes over the first of them and goes on from there; the next
+    drawing begins below. A terminal that becomes narrower wraps the lines, and keeps their beginning.
+
     Args:
         stream: a terminal, or whatever shall have the sequences of one.
-        columns: tells how wide it is now.
     """
 
-    def __init__(self, stream: TextIO, columns: Callable[[], int]) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._columns = columns
         self._lock = threading.RLock()  # who logs may be another thread
         self._lines: list[str] = []
-        self._widths: list[int] = []
         self._rest = ""
 
-    def draw(self, lines: Sequence[str], widths: Sequence[int]) -> None:
-        """Draw these lines in place of those that are there.
+    def draw(self, lines: Sequence[str]) -> None:
+        """Draw these lines in place of those that are there; not where that would have to wait.
+
+        A user may have stopped the output, or what reads it may be slow: who draws has more to do.
 
         Args:
-            lines: with their colours, without line ends.
-            widths: cells of each.
+            lines: with their colours, without line ends; none wider than the terminal.
         """
         with self._lock:
+            if not self._takes():
+                return
             erased = self._erased()
-            self._lines, self._widths = list(lines), list(widths)
+            self._lines = list(lines)
             self._write(erased + self._drawn())
 
     def above(self, text: str) -> None:
@@ -44,21 +49,26 @@ class Region:
                 self._write(self._erased() + said + self._drawn())
 
     def clear(self) -> None:
-        """Take the lines away, and leave the cursor where they began."""
+        """Take the lines away."""
         with self._lock:
             self._write(self._erased() + self._rest)
-            self._lines, self._widths, self._rest = [], [], ""
+            self._lines, self._rest = [], ""
+
+    def _takes(self) -> bool:
+        """Tell whether the stream takes something at once; one without a descriptor always does."""
+        try:
+            asked = select.poll()
+            asked.register(self._stream.fileno(), select.POLLOUT)
+        except (OSError, ValueError):
+            return True
+        return bool(asked.poll(0))
 
     def _erased(self) -> str:
-        if not self._lines:
-            return ""
-        columns = max(1, self._columns())  # a terminal that became narrower has wrapped them
-        rows = sum(max(1, -(-width // columns)) for width in self._widths)
-        up = f"\x1b[{rows - 1}A" if rows > 1 else ""
-        return f"\r{up}\x1b[J"
+        return "\r\x1b[J" if self._lines else ""
 
     def _drawn(self) -> str:
-        return "\r\n".join(self._lines)
+        up = f"\x1b[{len(self._lines) - 1}A" if len(self._lines) > 1 else ""
+        return "\r\n".join(self._lines) + f"\r{up}"
 
     def _write(self, text: str) -> None:
         if text:

@@ -84,14 +84,12 @@ def console(stream: TextIO, env: Mapping[str, str], width: int) -> Console:
 
 def rendered(
     lines: Sequence[Text], stream: TextIO, env: Mapping[str, str], page: Page
-) -> tuple[list[str], list[int]]:
-    """Turn lines into what a stream is given for them, and the cells that each takes."""
-    from rich.cells import cell_len  # noqa: PLC0415 - who draws nothing needs none of it
-
+) -> list[str]:
+    """Turn lines into what a stream is given for them."""
     made = console(stream, env, page.width)
     texts = []
     for line in lines:
         with made.capture() as captured:
             made.print(line, end="", soft_wrap=True)
         texts.append(captured.get())
-    return texts, [cell_len(line.plain) for line in lines]
+    return texts

@@ -32,7 +32,7 @@ def once(job: Job, stream: TextIO, env: Mapping[str, str], *, short: bool = Fals
         columns = _UNBOUND
     page = screen.page(stream, env, columns=columns, height=height)
     made = jobs.head(job, page) if short else jobs.whole(job, page)
-    lines, _ = screen.rendered(made, stream, env, page)
+    lines = screen.rendered(made, stream, env, page)
     stream.write("".join(f"{line.rstrip()}\n" for line in lines))
     stream.flush()
 

@@ -54,14 +54,14 @@ class WaitTable:
         )
         laid_out = awaiting.lines(wait, page)
         region = self._region or self._begin()
-        region.draw(*screen.rendered(laid_out, sys.stderr, self._env, page))
+        region.draw(screen.rendered(laid_out, sys.stderr, self._env, page))
 
     def _begin(self) -> Region:
         """Take the lower end of the screen; the agent's own log is written above it from now on."""
         from mpiboot.report.terminal.region import Above, Region  # noqa: PLC0415 - for few
 
         stream = sys.stderr
-        self._region = Region(stream, lambda: screen.size(stream, self._env)[0])
+        self._region = Region(stream)
         above = Above(self._region)
         for handler in logger.handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is stream:
