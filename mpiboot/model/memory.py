@@ -120,6 +120,18 @@ def entry(text: str, name: str) -> int | None:
     return None
 
 
+def working_set(used: str, stat: str, cache: str) -> int | None:
+    """Return use less idle file cache, in bytes; None where use is not told.
+
+    Args:
+        used: text of memory.current, or of memory.usage_in_bytes.
+        stat: text of memory.stat.
+        cache: name of its line with the file cache that was not touched lately.
+    """
+    total = count(used)
+    return None if total is None else max(0, total - (entry(stat, cache) or 0))
+
+
 def least(limits: Sequence[int | None]) -> int | None:
     """Return the limit that counts, of a cgroup's own and those above it."""
     return min((limit for limit in limits if limit is not None), default=None)

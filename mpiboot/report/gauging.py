@@ -41,6 +41,7 @@ def common(
     )
     if outcome is not None:
         yield from _end(outcome)
+        yield catalogue.END_TIME.one(timeline.steps[-1].unix_s)
 
 
 def _end(outcome: Outcome) -> Iterator[Family]:

@@ -18,7 +18,8 @@ class Metric:
     Attributes:
         name: full name with unit; counters end in _total.
         kind: how its values behave.
-        text: one sentence.
+        text: one sentence; says when it is absent.
+        example: of a sample as it is exposed, without the name.
         labels: names of its labels.
         roles: who has it.
     """
@@ -26,6 +27,7 @@ class Metric:
     name: str
     kind: Literal["gauge", "counter"]
     text: str
+    example: str
     labels: tuple[str, ...] = ()
     roles: tuple[str, ...] = BOTH
 

@@ -10,10 +10,11 @@ from mpiboot.model.record import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """The beginning of a stage, on both clocks."""
+    """The beginning of a stage: on the monotonic clock, since 1970, and in words."""
 
     stage: Stage
     at_s: float
+    unix_s: float
     wall: str
 
 
@@ -32,7 +33,10 @@ class Timeline:
     def enter(self, stage: Stage) -> None:
         """Begin a stage."""
         if not self.steps or self.steps[-1].stage is not stage:
-            self.steps.append(Step(stage=stage, at_s=time.monotonic(), wall=wall_clock()))
+            now_ns = time.time_ns()
+            self.steps.append(
+                Step(stage=stage, at_s=time.monotonic(), unix_s=now_ns / 1e9, wall=_wall(now_ns))
+            )
 
     def seconds(self) -> dict[Stage, float]:
         """Return how long each stage has lasted so far, in seconds."""
@@ -49,5 +53,9 @@ class Timeline:
 
 def wall_clock() -> str:
     """Return the time of now, RFC 3339 in UTC to the millisecond."""
-    seconds, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
+    return _wall(time.time_ns())
+
+
+def _wall(now_ns: int) -> str:
+    seconds, milliseconds = divmod(now_ns // 1_000_000, 1000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{milliseconds:03d}Z"

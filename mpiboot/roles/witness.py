@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from mpiboot.plan.evidence import Testimony
+from mpiboot.report import catalogue
+from mpiboot.report.metrics import Family
 from mpiboot.runtime import memory, pids
 
 
@@ -46,6 +48,16 @@ class Witness:
             forks_refused=max(0, (tasks.refused or 0) - self._first_refused),
             pids_limit=tasks.limit or 0,
         )
+
+
+def memory_families() -> Iterator[Family]:
+    """Yield the metrics of this container's memory, as far as its cgroup tells."""
+    for metric, known in (
+        (catalogue.MEMORY_HELD, memory.working_set()),
+        (catalogue.MEMORY_LIMIT, memory.counters().limit_bytes),
+    ):
+        if known is not None:
+            yield metric.one(known)
 
 
 def beat() -> dict[str, int]:

@@ -380,6 +380,7 @@ class Worker:
             catalogue.LEASES.one(len(self._link.leases)),
             catalogue.SSHD_RESTARTS.one(restarts),
             catalogue.SSHD_REJECTED.one(service.rejected),
+            *witness.memory_families(),
         )
 
 

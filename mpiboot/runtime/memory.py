@@ -14,6 +14,24 @@ def counters() -> Memory:
     return _counted()[1]
 
 
+def working_set() -> int | None:
+    """Return what our cgroup holds and the kernel cannot take back at once, in bytes.
+
+    That is its use without the file cache that nobody has touched lately: what the kubelet calls
+    the working set. Plain use is near the limit in each container that has read large files.
+    None where it cannot be read.
+    """
+    for place in _places():
+        own, *_ = place.directories
+        v1 = place.version == 1
+        used = kernel_text(f"{own}/memory.{'usage_in_bytes' if v1 else 'current'}")
+        name = "total_inactive_file" if v1 else "inactive_file"
+        held = memory.working_set(used, kernel_text(f"{own}/memory.stat"), name)
+        if held is not None:
+            return held
+    return None
+
+
 def version() -> int:
     """Return the version of the interface that counts our memory; 0 where none does."""
     return _counted()[0]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -14,7 +12,8 @@ from typing import Any
 import pytest
 
 from mpiboot.errors import ExitCode
-from tests.helpers.agents import MPIBOOT, Agent, Agents
+from tests.helpers import memorycgroup
+from tests.helpers.agents import Agent, Agents
 from tests.helpers.eventually import eventually
 from tests.helpers.mpis import MPIS, OPENMPI4, Mpi
 
@@ -77,39 +76,17 @@ def test_fail_04_who_raised_is_named_with_its_exception(agents: Agents, mpi: Mpi
 
 @pytest.fixture
 def limited() -> Iterator[Path]:
-    """A memory cgroup with a limit of 100 MiB, of whichever version this machine has."""
-    name = f"mpiboot-test-{os.getpid()}"
-    v1, v2 = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
-    if (v1 / "memory.limit_in_bytes").exists():
-        group, limits = v1 / name, ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
-    elif "memory" in (v2 / "cgroup.subtree_control").read_text().split():
-        group, limits = v2 / name, ("memory.max", "memory.swap.max")
-    else:
-        pytest.skip("no memory cgroup can be made on this machine")
+    """A memory cgroup with a limit of 100 MiB."""
     try:
-        group.mkdir()
-    except OSError as fault:
-        pytest.skip(f"no memory cgroup can be made on this machine: {fault}")
-    (group / limits[0]).write_text(str(100 << 20))
-    with contextlib.suppress(OSError):  # where there is no swap there is no limit of it
-        (group / limits[1]).write_text("0" if limits[1] == "memory.swap.max" else str(100 << 20))
-    yield group
-
-    def removed() -> None:
-        with contextlib.suppress(FileNotFoundError):
-            group.rmdir()
-
-    eventually(removed, 30)
-
-
-def inside(group: Path) -> tuple[str, ...]:
-    """Return what starts mpiboot in a cgroup."""
-    return ("sh", "-c", f'echo 0 >{group}/cgroup.procs && exec "$@"', "sh", *MPIBOOT)
+        with memorycgroup.made(100 << 20) as group:
+            yield group
+    except memorycgroup.NotHereError as fault:
+        pytest.skip(str(fault))
 
 
 def test_res_06_an_oom_kill_is_called_one(agents: Agents, mpi: Mpi, limited: Path) -> None:
     """137, with the host and the limit; the other worker leaves as after any failure."""
-    agents.worker("w1", agent=inside(limited), **mpi.pod)
+    agents.worker("w1", agent=memorycgroup.inside(limited), **mpi.pod)
     agents.worker("w2", **mpi.pod)
     launcher = launch(agents, mpi, *program(mpi, "greedy.py"))
     assert launcher.wait(90) == 137

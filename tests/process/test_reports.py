@@ -283,6 +283,7 @@ def test_metrics_in_a_file(agents: Agents, tmp_path: Path) -> None:
     seen = samples(files["launcher"].read_text())
     assert seen["mpiboot_job_exit_code", ()] == 7
     assert seen["mpiboot_exit_code", ()] == 7
+    assert -1 < files["launcher"].stat().st_mtime - seen["mpiboot_end_time_seconds", ()] < LONG_S
     assert seen["mpiboot_fault", ("user",)] == 1
     assert seen["mpiboot_phase", ("Failed",)] == 1
     assert seen["mpiboot_condition", ("Failed", "True")] == 1

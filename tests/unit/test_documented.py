@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from mpiboot.errors import EXIT_MEANINGS, ExitCode
 from mpiboot.model import options
 from mpiboot.model.settings import specs
 from mpiboot.plan import rankrules
 from mpiboot.plan.doctor import topics
 from mpiboot.report import catalogue, schema
+from mpiboot.report.metrics import Metric
 from tests.helpers.schema import problems as schema_problems
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -35,6 +38,21 @@ def test_metrics_page_is_the_table_of_the_catalogue() -> None:
     page = (DOCS / "metrics.md").read_text()
     table = page.partition("<!-- metrics -->\n")[2].partition("<!-- /metrics -->")[0]
     assert table == catalogue.markdown()
+
+
+def test_examples_of_metrics_are_samples() -> None:
+    """Each can be scraped as it stands: Prometheus' own parser finds the metric with all its labels."""
+    for metric in catalogue.every_metric():
+        ((sample,),) = [
+            family.samples
+            for family in text_string_to_metric_families(f"{metric.name}{_spaced(metric)}\n")
+        ]
+        assert sample.name == metric.name
+        assert tuple(sample.labels) == metric.labels, metric.name
+
+
+def _spaced(metric: Metric) -> str:
+    return metric.example if metric.labels else f" {metric.example}"
 
 
 def test_doctors_page_is_the_table_of_its_topics() -> None:

@@ -88,6 +88,16 @@ def test_counters() -> None:
     assert memory.least([None]) is None
 
 
+def test_the_working_set_is_without_idle_file_cache() -> None:
+    """It is use less that cache, never below zero, and unknown where use is."""
+    stat = "anon 100\ninactive_file 700\ntotal_inactive_file 800\n"
+    assert memory.working_set("1000\n", stat, "inactive_file") == 300
+    assert memory.working_set("1000\n", stat, "total_inactive_file") == 200
+    assert memory.working_set("600\n", stat, "inactive_file") == 0
+    assert memory.working_set("1000\n", "", "inactive_file") == 1000
+    assert memory.working_set("", stat, "inactive_file") is None
+
+
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_is_bearable(cgroup: str, mounts: str) -> None:
     """Whatever a kernel says, it is read or left."""
