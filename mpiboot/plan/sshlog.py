@@ -35,6 +35,11 @@ _VARYING = re.compile(r"(?<=#)\d+|(?<=\]:)\d+|(?<=port )\d+|\d+ connections|\d\d
 
 _LOOPBACK = re.compile(r"(?<![\d.])127\.0\.0\.1 port \d")
 
+# How sshd tells the end of a connection that never logged in; each has one such line.
+_UNPROVEN = re.compile(
+    r"(?:(?:closed|reset) by|Disconnected from|Disconnecting) (?:authenticating|invalid) user "
+)
+
 _KINDS = (
     (Line.ACCEPTED, re.compile(r"Accepted \S+ for ")),
     (Line.BARRED, re.compile(r"^User \S{1,64} from \S{1,64} not allowed because not listed")),
@@ -60,6 +65,11 @@ _KINDS = (
 def by_loopback(line: str) -> bool:
     """Tell whether a line is of a connection from this very container, as a worker's proof makes it."""
     return bool(_LOOPBACK.search(line))
+
+
+def refused(line: str) -> bool:
+    """Tell whether a line ends a login that was refused: of those with a reason one has several."""
+    return bool(_UNPROVEN.search(line))
 
 
 def classify(line: str) -> Line:

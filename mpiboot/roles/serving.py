@@ -232,9 +232,8 @@ class Service:
         muted = level not in ("VERBOSE", "DEBUG") and self._repeats.muted(what, line)
         if sshlog.shown(what, level) and not (own and what is Line.ACCEPTED) and not muted:
             logger.log(sshlog.severity(what, level), "sshd: %s", line)
-        if what in (Line.REJECTED, Line.BARRED):
-            self.rejected += 1
-        elif what in (Line.ACCEPTED, Line.CLOSED, Line.SESSION) and not own:
+        self.rejected += sshlog.refused(line)
+        if what in (Line.ACCEPTED, Line.CLOSED, Line.SESSION) and not own:
             self._on_login(what)
 
     def _went_down(self, why: str) -> None:

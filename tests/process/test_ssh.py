@@ -15,6 +15,7 @@ import pytest
 from mpiboot.local.cluster import Bind
 from tests.helpers.accountfiles import MPI, passwd
 from tests.helpers.agents import MPIBOOT, Agent, Agents, program
+from tests.helpers.eventually import eventually
 from tests.helpers.keyfiles import KINDS, make_key, make_key_directory, public
 
 RING = program("ring.py")
@@ -221,6 +222,7 @@ def test_ssh_14_a_rejected_login_is_in_the_log(agents: Agents, tmp_path: Path) -
     assert any(client.pod.address in line and "authenticating user" in line for line in rejected)
     assert client.pod.exec([*ssh, str(wrong), "stranger@w1", "true"]).returncode == 255
     worker.until_logged("stranger")
+    eventually(lambda: _assert_rejected(worker, 2))
     lines = len(worker.log.splitlines())
     logins = 5
     for _ in range(logins):
@@ -228,6 +230,12 @@ def test_ssh_14_a_rejected_login_is_in_the_log(agents: Agents, tmp_path: Path) -
     end(worker)
     assert len(worker.log.splitlines()) - lines <= 2 * logins + 2  # and the worker's own end
     agents.assert_global(stay=[client])
+
+
+def _assert_rejected(worker: Agent, count: int) -> None:
+    """The metric counts logins, not what sshd says of each."""
+    page = worker.pod.exec(["curl", "-sS", "http://localhost:9650/metrics"]).stdout
+    assert f"mpiboot_sshd_rejected_logins_total {count}.0\n" in page
 
 
 @pytest.mark.parametrize("authorized", [True, False])

@@ -33,6 +33,44 @@ def test_kinds(line: str, kind: Line) -> None:
     assert sshlog.classify(line) is kind
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [
+            "Failed publickey for root from 10.0.0.1 port 1 ssh2: ED25519 SHA256:x",
+            "Failed publickey for root from 10.0.0.1 port 1 ssh2: RSA SHA256:y",
+            "Connection closed by authenticating user root 10.0.0.1 port 1 [preauth]",
+        ],
+        [
+            "Invalid user bob from 10.0.0.1 port 1",
+            "Connection reset by invalid user bob 10.0.0.1 port 1 [preauth]",
+        ],
+        [
+            "User root from 10.0.0.1 not allowed because not listed in AllowUsers",
+            "Received disconnect from 10.0.0.1 port 1:11: bye [preauth]",
+            "Disconnected from invalid user root 10.0.0.1 port 1 [preauth]",
+        ],
+        [
+            "error: maximum authentication attempts exceeded for root from 10.0.0.1 port 1 ssh2 [preauth]",
+            "Disconnecting authenticating user root 10.0.0.1 port 1: Too many authentication failures [preauth]",
+        ],
+    ],
+)  # fmt: skip
+def test_a_refused_login_counts_once(lines: list[str]) -> None:
+    """However many keys it has offered, and whatever is said of it."""
+    assert [sshlog.refused(line) for line in lines].count(True) == 1
+
+
+def test_a_login_that_worked_is_not_refused() -> None:
+    """Its lines are told from those of one that did not."""
+    for line in (
+        "Accepted publickey for root from 10.0.0.1 port 1 ssh2: ED25519 SHA256:x",
+        "Disconnected from user root 10.0.0.1 port 1",
+        "Connection closed by 10.0.0.1 port 1",
+    ):
+        assert not sshlog.refused(line)
+
+
 def test_what_each_level_shows() -> None:
     """QUIET nothing, ERROR faults of sshd and refused sources, INFO logins and faults, VERBOSE all."""
     for kind in Line:
