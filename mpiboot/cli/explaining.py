@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mpiboot.cli.sources import default_signals
 from mpiboot.errors import EXIT_MEANINGS, UsageError
+from mpiboot.model import flags
 
 if TYPE_CHECKING:
     from mpiboot.report.troubles import Entry
@@ -23,10 +23,9 @@ def explain(argv: Sequence[str], _env: Mapping[str, str]) -> int:
     from mpiboot.report import troubles  # noqa: PLC0415 - start-up time counts
 
     default_signals()
-    made = argparse.ArgumentParser(
-        "mpiboot explain", allow_abbrev=False,
-        description="Say what an exit code or a message means, and what helps.",
-    )  # fmt: skip
+    made = flags.bare(
+        "mpiboot explain", "Say what an exit code or a message means, and what helps."
+    )
     made.add_argument(
         "what", nargs="+", metavar="CODE|MESSAGE", help="as the log has it, in quotes"
     )

@@ -11,6 +11,7 @@ from mpiboot.model import options
 from mpiboot.plan import rankrules
 from mpiboot.plan.doctor import topics
 from mpiboot.report import catalogue
+from tests.helpers import monitoring
 from tests.pages import codes, dialects, layers, platforms, status, troubles
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +39,7 @@ REGIONS = (
     Region(page="docs/settings.md", name="settings", text=options.markdown),
     Region(page="docs/environment.md", name="rank environment", text=rankrules.markdown),
     Region(page="docs/metrics.md", name="metrics", text=catalogue.markdown),
+    Region(page="docs/monitoring.md", name="alerts", text=monitoring.table),
     Region(page="docs/doctor.md", name="topics", text=topics.markdown),
     Region(page="docs/exit-codes.md", name="codes", text=codes.markdown),
     Region(page="docs/status.md", name="fields", text=status.markdown),

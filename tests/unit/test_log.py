@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -28,6 +29,7 @@ def test_json_is_one_object_a_line(capfd: pytest.CaptureFixture[str]) -> None:
     (line,) = capfd.readouterr().err.splitlines()
     entry = json.loads(line)
     assert entry.pop("time").endswith("Z")
+    assert entry.pop("host") == os.uname().nodename
     assert entry == {"level": "warning", "role": "worker", "message": "w1 was lost:\nno answer"}
 
 

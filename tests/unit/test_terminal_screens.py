@@ -139,7 +139,7 @@ def test_a_line_that_comes_in_pieces_is_never_torn(terminal: Terminal) -> None:
         table = WaitTable("auto", XTERM)
         table.draw(roster(), TERMS, 1.0)
         (stream,) = (
-            one.stream for one in log.logger.handlers if type(one) is logging.StreamHandler
+            one.stream for one in log.logger.handlers if isinstance(one, logging.StreamHandler)
         )
         stream.write("half a li")
         stream.write("ne\nand half an")
@@ -226,11 +226,11 @@ def test_the_table_fits_into_its_terminal(
         ]
         for _ in range(3):
             table.draw(Roster(hosts), Terms(expected=1000, deadline_s=60, strikes=3), 5.0)
-        rows = settled(terminal, "more")
+        around = 6 if height > 8 else 4  # a low screen has no blank line and no bar
+        rows = settled(terminal, f"and {1000 - (height - around)} more")
         assert "0/1,000" in rows[height > 8] or "0 of 1,000" in rows[height > 8]
         assert len(rows) == height - 1
-        around = 6 if height > 8 else 4  # a low screen has no blank line and no bar
-        assert rows[-1] == f"and {1000 - (height - around)} more"
+        assert rows[-1].startswith("and ")
         table.clear()
         eventually(lambda: _assert_empty(terminal))
     terminal.close()
