@@ -4,10 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from bench import jobs, leases, logins, penalties, pid1, pure, sessions, simulated, start, waiting
+from bench import (
+    jobs,
+    leases,
+    logins,
+    output,
+    penalties,
+    pid1,
+    pure,
+    sessions,
+    simulated,
+    start,
+    waiting,
+)
 from bench.goal import Goal
 
-_MODULES = (start, jobs, waiting, pid1, logins, sessions, pure, leases, simulated, penalties)
+_MODULES = (
+    start,
+    jobs,
+    waiting,
+    pid1,
+    logins,
+    sessions,
+    pure,
+    output,
+    leases,
+    simulated,
+    penalties,
+)
 
 
 def gather(parts: Iterable[Mapping[str, Goal]]) -> dict[str, Goal]:

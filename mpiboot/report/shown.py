@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from mpiboot import log
 from mpiboot.model.rankset import RankSet
@@ -47,13 +47,12 @@ class Shown:
         self.json = look.json
         self._ranks = look.ranks
         self._entries = Entries(look.attempt, os.uname().nodename)
-        form: Callable[[], Form] = lambda: (  # noqa: E731
-            self._entries if look.json else Screen(tag=look.tag, stamp=look.stamp)
-        )
-        err = Place(form(), put)
-        out = err if one_file() else Place(form(), put)
+        err = Place(self._form(look), put)
+        out = err if one_file() else Place(self._form(look), put)
         self._places = {"o": out, "e": err}
-        self._copy = None if copy is None else Place(form(), lambda _, data: copy.write(data))
+        self._copy = None
+        if copy is not None:
+            self._copy = Place(self._form(look), lambda _, data: copy.write(data))
         text = Screen(tag=look.tag or look.json, stamp=look.stamp)
         self._recent = Place(text, lambda _, data: recent.write(data))
         log.turn = err
@@ -81,6 +80,10 @@ class Shown:
         for place in {*self._places.values(), self._copy, self._recent}:
             if place is not None:
                 place.end()
+
+    def _form(self, look: Look) -> Form:
+        """Make the form of one place: each has lines that are open there."""
+        return self._entries if look.json else Screen(tag=look.tag, stamp=look.stamp)
 
     def _visible(self, rank: int) -> bool:
         return rank < 0 or rank in self._ranks

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
@@ -56,6 +58,16 @@ def test_the_schema_is_one() -> None:
     ):  # fmt: skip
         assert not JUDGE.is_valid({**good, **change}), change
     assert not JUDGE.is_valid({"role": "rank"})
+
+
+def test_the_page_keeps_to_the_schema() -> None:
+    """Its examples are entries, and its table has each field."""
+    page = (Path(__file__).resolve().parents[2] / "docs/logs.md").read_text()
+    examples = page.partition("```json\n")[2].partition("```")[0]
+    assert len(read(examples.encode())) == 2
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(
+        dict.fromkeys(["time", "level", "role", "host", "message", *SCHEMA["properties"]])
+    )
 
 
 @given(st.lists(PIECES, max_size=6), st.integers(-1, 5), st.sampled_from(["o", "e"]))
