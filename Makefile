@@ -43,7 +43,7 @@ unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
 	$(BIN)/pytest tests/unit tests/fuzz $(ARGS)
 
 process: $(DEV) ## Real processes in network namespaces; needs root
-	.ci/packages $(JOB) curl iptables strace
+	.ci/packages $(JOB) curl iptables prometheus prometheus-pushgateway strace
 	.ci/mpis
 	$(BIN)/pytest -n 2 --dist loadfile tests/process $(ARGS)
 

@@ -21,7 +21,9 @@ from tests.helpers import manifests
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-FILES = sorted(EXAMPLES.rglob("*.yaml"))
+# What is no manifest of a job has tests of its own: tests/unit/test_monitoring.py.
+MONITORING = sorted((EXAMPLES / "monitoring").iterdir())
+FILES = sorted(set(EXAMPLES.rglob("*.yaml")).difference(MONITORING))
 DOCKERFILES = sorted(EXAMPLES.rglob("*.Dockerfile"))
 Document = dict[str, Any]
 
@@ -178,7 +180,7 @@ def test_index_names_each_example() -> None:
     """examples/README.md links each file, and no other."""
     text = (EXAMPLES / "README.md").read_text()
     linked = {one for one in re.findall(r"\]\(([^)#]+)\)", text) if not one.startswith("..")}
-    assert linked == {named(path) for path in (*FILES, *DOCKERFILES)}
+    assert linked == {named(path) for path in (*FILES, *DOCKERFILES, *MONITORING)}
     for link in re.findall(r"\]\((\.\./[^)#]+)\)", text):
         assert (EXAMPLES / link).exists(), link
 
