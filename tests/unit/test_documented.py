@@ -12,7 +12,7 @@ from mpiboot.model import options
 from mpiboot.model.settings import specs
 from mpiboot.plan import rankrules
 from mpiboot.plan.doctor import topics
-from mpiboot.report import catalogue, schema
+from mpiboot.report import catalogue, cataloguepage, schema
 from mpiboot.report.metrics import Metric
 from tests.helpers.schema import problems as schema_problems
 
@@ -34,10 +34,10 @@ def test_environment_page_is_the_table_of_the_rules() -> None:
 
 
 def test_metrics_page_is_the_table_of_the_catalogue() -> None:
-    """`catalogue.markdown()` stands in docs/metrics.md, word for word."""
+    """`cataloguepage.markdown()` stands in docs/metrics.md, word for word."""
     page = (DOCS / "metrics.md").read_text()
     table = page.partition("<!-- metrics -->\n")[2].partition("<!-- /metrics -->")[0]
-    assert table == catalogue.markdown()
+    assert table == cataloguepage.markdown()
 
 
 def test_examples_of_metrics_are_samples() -> None:
