@@ -1,4 +1,4 @@
-"""Every metric, declared once: docs/metrics.md is made of this table."""
+"""Every metric, declared once."""
 
 from __future__ import annotations
 
@@ -247,18 +247,3 @@ MEMORY_LIMIT = Metric(
 def every_metric() -> list[Metric]:
     """List all metrics in the order of this table."""
     return [one for one in globals().values() if isinstance(one, Metric)]
-
-
-def markdown() -> str:
-    """Render the table of all metrics for the documentation."""
-    lines = ["| metric | kind | of | meaning | example of a value |", "|---|---|---|---|---|"]
-    for metric in every_metric():
-        cells = (
-            f"`{metric.name}`",
-            metric.kind,
-            ", ".join(metric.roles),
-            metric.text,
-            f"`{metric.example}`",
-        )
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"

@@ -37,7 +37,9 @@ class Prometheus:
     ) -> None:
         config = directory / "prometheus.yaml"
         config.write_text(yaml.safe_dump(_config(names, interval_s)))
-        self._gateway = agents.start("pushgateway", ["prometheus-pushgateway"])
+        # Debian's keeps what was pushed on the machine's disk, for the next one.
+        forgetful = ["prometheus-pushgateway", "--persistence.file="]
+        self._gateway = agents.start("pushgateway", forgetful)
         self._pod = agents.start(
             "prometheus",
             [

@@ -10,9 +10,8 @@ from pathlib import Path
 from mpiboot.model import options
 from mpiboot.plan import rankrules
 from mpiboot.plan.doctor import topics
-from mpiboot.report import catalogue
 from tests.helpers import monitoring
-from tests.pages import codes, dialects, layers, platforms, status, troubles
+from tests.pages import codes, dialects, layers, metrics, platforms, status, troubles
 
 ROOT = Path(__file__).resolve().parents[2]
 _END = re.compile(r"<!-- /([a-z ]+) -->")
@@ -38,7 +37,7 @@ class Region:
 REGIONS = (
     Region(page="docs/settings.md", name="settings", text=options.markdown),
     Region(page="docs/environment.md", name="rank environment", text=rankrules.markdown),
-    Region(page="docs/metrics.md", name="metrics", text=catalogue.markdown),
+    Region(page="docs/metrics.md", name="metrics", text=metrics.markdown),
     Region(page="docs/monitoring.md", name="alerts", text=monitoring.table),
     Region(page="docs/doctor.md", name="topics", text=topics.markdown),
     Region(page="docs/exit-codes.md", name="codes", text=codes.markdown),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ EXPECTED = {
     "unheld": {"WorkersWithoutLease"},
 }
 HOUR_S = 3600
+END_TIME = "mpiboot_end_time_seconds"
 
 
 def recorded(scene: str) -> dict[str, Any]:
@@ -83,6 +85,17 @@ def test_each_alert_has_a_scene_and_a_healthy_job_that_it_looked_at() -> None:
     seen = {one["series"].partition("{")[0] for one in recorded("healthy")["input_series"]}
     asked = monitoring.metrics_of(" ".join(one["expr"] for one in monitoring.alerts()))
     assert seen == asked
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_recording_is_of_its_own_jobs(scene: str) -> None:
+    """Nothing that was pushed is older than the scene, or comes before its end."""
+    ends = [one for one in recorded(scene)["input_series"] if END_TIME in one["series"]]
+    assert ends
+    for one in ends:
+        before, known = one["values"].split()[:2]
+        assert float(known.partition("+")[0]) > 0
+        assert re.fullmatch(r"_x\d+", before)
 
 
 def test_what_it_says(tmp_path: Path) -> None:
