@@ -56,9 +56,11 @@ class Worker:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """One thing that went wrong."""
+    """One thing that went wrong; host and rank where they are known."""
 
     message: str
+    host: str
+    rank: int | None
     stderr: tuple[str, ...]
 
 
@@ -215,7 +217,10 @@ def _outcome(data: object) -> Outcome | None:
 
 def _failure(data: Data) -> Failure:
     return Failure(
-        message=reading.text(data, "message"), stderr=reading.texts(data, "stderr", _MOST_STDERR)
+        message=reading.text(data, "message"),
+        host=reading.text(data, "host"),
+        rank=reading.whole(data, "rank"),
+        stderr=reading.texts(data, "stderr", _MOST_STDERR),
     )
 
 
