@@ -149,6 +149,20 @@ def test_a_failed_job_names_the_first_rank_with_its_last_words() -> None:
     assert rank.split()[:2] == ["9", "train-worker-2"]
 
 
+def test_the_first_cause_stands_before_those_who_fell_with_it() -> None:
+    """Others are killed by mpirun: their ends are failures too, and their numbers may be lower."""
+    view = jobviews.scene("failed", 3)
+    for worker in view["workers"][:2]:
+        worker.update(phase="Failed", reason="rank was killed by SIGTERM")
+        for rank in worker["ranks"]:
+            rank.update(state="failed", signal=15)
+    lines = plain(job.whole(document.read(view), Page(width=100, height=40, unicode=True)))
+    at = next(at for at, line in enumerate(lines) if line.startswith("HOST"))
+    assert [line.split()[0][-1] for line in lines[at + 1 : at + 4]] == ["2", "0", "1"]
+    at = next(at for at, line in enumerate(lines) if line.startswith("RANK"))
+    assert [int(line.split()[0]) for line in lines[at + 1 : at + 5]] == [9, 0, 1, 2]
+
+
 def test_ranks_that_run_tell_what_they_use() -> None:
     page = Page(width=100, height=40, unicode=True)
     lines = plain(job.whole(document.read(jobviews.scene("running", 1)), page))

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping
 
 from mpiboot.model.record import dataclass
+from mpiboot.report.terminal import reading
+from mpiboot.report.terminal.reading import Data
 
-T = TypeVar("T")
-Data = Mapping[str, object]
-
-_MOST_TEXT = 1000
-_MOST_ITEMS = 100_000
-_MOST_STDERR = 20
+_MOST_WORDS, _MOST_STDERR = 1000, 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +56,11 @@ class Worker:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """One thing that went wrong."""
+    """One thing that went wrong; host and rank where they are known."""
 
     message: str
+    host: str
+    rank: int | None
     stderr: tuple[str, ...]
 
 
@@ -136,22 +133,22 @@ class Job:
 def read(document: object) -> Job:
     """Read a view document; what is missing or makes no sense is not known."""
     data = document if isinstance(document, Mapping) else {}
-    status = _mapping(data, "status")
+    status = reading.mapping(data, "status")
     return Job(
         complete=data.get("complete") is True,
-        sender=_text(data, "from"),
-        role=_text(status, "role"),
-        version=_text(status, "version"),
-        phase=_text(status, "phase"),
-        stage=_text(status, "stage"),
-        command=_texts(status, "command", _MOST_TEXT),
-        expected=_whole(status, "expected"),
+        sender=reading.text(data, "from"),
+        role=reading.text(status, "role"),
+        version=reading.text(status, "version"),
+        phase=reading.text(status, "phase"),
+        stage=reading.text(status, "stage"),
+        command=reading.texts(status, "command", _MOST_WORDS),
+        expected=reading.whole(status, "expected"),
         ranks=_counts(status.get("ranks")),
-        seconds=_seconds(_mapping(data, "seconds"), status),
-        waited_s=_number(data, "waited_s"),
-        deadline_s=_number(data, "deadline_s"),
-        workers=_each(data, "workers", _worker),
-        attempts=_each(status, "attempts", _attempt),
+        seconds=_seconds(reading.mapping(data, "seconds"), status),
+        waited_s=reading.number(data, "waited_s"),
+        deadline_s=reading.number(data, "deadline_s"),
+        workers=reading.each(data, "workers", _worker),
+        attempts=reading.each(status, "attempts", _attempt),
         outcome=_outcome(status.get("outcome")),
         ended_at=_since(status, "ended"),
     )
@@ -159,50 +156,51 @@ def read(document: object) -> Job:
 
 def _worker(data: Data) -> Worker:
     return Worker(
-        name=_text(data, "name"),
-        phase=_text(data, "phase"),
-        reason=_text(data, "reason"),
-        state=_text(data, "state"),
+        name=reading.text(data, "name"),
+        phase=reading.text(data, "phase"),
+        reason=reading.text(data, "reason"),
+        state=reading.text(data, "state"),
         ready=data.get("ready") is True,
-        detail=_text(data, "detail"),
-        since_s=_number(data, "since_s"),
-        slots=_whole(data, "slots"),
-        lease=_text(data, "lease"),
-        heartbeat_age_s=_number(data, "heartbeat_age_s"),
-        cpus=_number(data, "cpus"),
-        cpu_percent=_number(data, "cpu_percent"),
-        memory_bytes=_number(data, "memory_bytes"),
-        memory_limit_bytes=_number(data, "memory_limit_bytes"),
-        gpus=_each(data, "gpus", _gpu),
-        mpi=_text(data, "mpi"),
-        ranks=_each(data, "ranks", _rank),
+        detail=reading.text(data, "detail"),
+        since_s=reading.number(data, "since_s"),
+        slots=reading.whole(data, "slots"),
+        lease=reading.text(data, "lease"),
+        heartbeat_age_s=reading.number(data, "heartbeat_age_s"),
+        cpus=reading.number(data, "cpus"),
+        cpu_percent=reading.number(data, "cpu_percent"),
+        memory_bytes=reading.number(data, "memory_bytes"),
+        memory_limit_bytes=reading.number(data, "memory_limit_bytes"),
+        gpus=reading.each(data, "gpus", _gpu),
+        mpi=reading.text(data, "mpi"),
+        ranks=reading.each(data, "ranks", _rank),
     )
 
 
 def _gpu(data: Data) -> Gpu:
     return Gpu(
-        busy_percent=_number(data, "busy_percent"), memory_bytes=_number(data, "memory_bytes")
+        busy_percent=reading.number(data, "busy_percent"),
+        memory_bytes=reading.number(data, "memory_bytes"),
     )
 
 
 def _rank(data: Data) -> Rank:
     return Rank(
-        rank=_whole(data, "rank") or 0,
-        state=_text(data, "state"),
-        code=_whole(data, "code"),
-        signal=_whole(data, "signal"),
-        cpu_percent=_number(data, "cpu_percent"),
-        memory_bytes=_number(data, "memory_bytes"),
+        rank=reading.whole(data, "rank") or 0,
+        state=reading.text(data, "state"),
+        code=reading.whole(data, "code"),
+        signal=reading.whole(data, "signal"),
+        cpu_percent=reading.number(data, "cpu_percent"),
+        memory_bytes=reading.number(data, "memory_bytes"),
     )
 
 
 def _attempt(data: Data) -> Attempt:
-    ended = _mapping(data, "outcome")
+    ended = reading.mapping(data, "outcome")
     return Attempt(
-        number=_whole(data, "number") or 0,
-        kind=_text(data, "kind"),
-        code=_whole(ended, "code"),
-        message=_text(ended, "message"),
+        number=reading.whole(data, "number") or 0,
+        kind=reading.text(data, "kind"),
+        code=reading.whole(ended, "code"),
+        message=reading.text(ended, "message"),
     )
 
 
@@ -210,28 +208,35 @@ def _outcome(data: object) -> Outcome | None:
     if not isinstance(data, Mapping):
         return None
     return Outcome(
-        code=_whole(data, "code") or 0,
-        fault=_text(data, "fault"),
-        message=_text(data, "message"),
-        failures=_each(data, "failures", _failure),
+        code=reading.whole(data, "code") or 0,
+        fault=reading.text(data, "fault"),
+        message=reading.text(data, "message"),
+        failures=reading.each(data, "failures", _failure),
     )
 
 
 def _failure(data: Data) -> Failure:
-    return Failure(message=_text(data, "message"), stderr=_texts(data, "stderr", _MOST_STDERR))
+    return Failure(
+        message=reading.text(data, "message"),
+        host=reading.text(data, "host"),
+        rank=reading.whole(data, "rank"),
+        stderr=reading.texts(data, "stderr", _MOST_STDERR),
+    )
 
 
 def _seconds(lasted: Data, status: Data) -> tuple[tuple[str, float], ...]:
     """Return the stages in the order in which they began; those that nobody dates come last."""
-    begun = [_text(one, "stage") for one in _mappings(status, "stages")]
-    order = dict.fromkeys([*begun, *lasted])
-    found = ((stage, _number(lasted, stage)) for stage in order)
-    return tuple((stage[:_MOST_TEXT], s) for stage, s in found if s is not None)
+    begun = [reading.text(one, "stage") for one in reading.mappings(status, "stages")]
+    order = dict.fromkeys([*begun, *map(str, lasted)])
+    found = ((stage, reading.number(lasted, stage)) for stage in order)
+    return tuple((stage, s) for stage, s in found if s is not None)
 
 
 def _since(status: Data, stage: str) -> str:
     begun = (
-        _text(one, "since") for one in _mappings(status, "stages") if one.get("stage") == stage
+        reading.text(one, "since")
+        for one in reading.mappings(status, "stages")
+        if one.get("stage") == stage
     )
     return next(begun, "").partition(".")[0].replace("T", " ")
 
@@ -239,44 +244,7 @@ def _since(status: Data, stage: str) -> str:
 def _counts(data: object) -> tuple[int, int, int] | None:
     if not isinstance(data, Mapping):
         return None
-    expected, started, ended = (_whole(data, key) or 0 for key in ("expected", "started", "ended"))
+    expected, started, ended = (
+        reading.whole(data, key) or 0 for key in ("expected", "started", "ended")
+    )
     return (expected, started, ended)
-
-
-def _mapping(data: Data, key: str) -> Data:
-    value = data.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _mappings(data: Data, key: str) -> Sequence[Data]:
-    value = data.get(key)
-    items = value[:_MOST_ITEMS] if isinstance(value, list) else []
-    return [one for one in items if isinstance(one, Mapping)]
-
-
-def _each(data: Data, key: str, reading: Callable[[Data], T]) -> tuple[T, ...]:
-    return tuple(reading(one) for one in _mappings(data, key))
-
-
-def _text(data: Data, key: str) -> str:
-    value = data.get(key)
-    return value[:_MOST_TEXT] if isinstance(value, str) else ""
-
-
-def _texts(data: Data, key: str, most: int) -> tuple[str, ...]:
-    value = data.get(key)
-    items = value[:most] if isinstance(value, list) else []
-    return tuple(one[:_MOST_TEXT] for one in items if isinstance(one, str))
-
-
-def _number(data: Data, key: str) -> float | None:
-    value = data.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    known = 0 <= value < 1e18 and math.isfinite(value)
-    return value if known else None
-
-
-def _whole(data: Data, key: str) -> int | None:
-    value = _number(data, key)
-    return None if value is None else int(value)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from mpiboot.log import logger
-from mpiboot.plan import awaited, layout
 from mpiboot.plan.gather import Terms
 from mpiboot.plan.roster import Roster
 from mpiboot.report.terminal import screen
@@ -36,6 +35,7 @@ class WaitTable:
 
     def draw(self, roster: Roster, terms: Terms, waited_s: float) -> None:
         """Draw how far it is: as many hosts as there is room for, those in trouble first."""
+        from mpiboot.plan import awaited, layout  # noqa: PLC0415 - few waits are drawn
         from mpiboot.report.terminal import awaiting  # noqa: PLC0415 - loads rich
 
         columns, height = screen.size(sys.stderr, self._env)

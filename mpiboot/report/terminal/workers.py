@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from rich.text import Text
 
 from mpiboot.report.terminal import amounts
-from mpiboot.report.terminal.document import Gpu, Job, Rank, Worker
+from mpiboot.report.terminal.document import Failure, Gpu, Job, Rank, Worker
 from mpiboot.report.terminal.grid import Column, Page, Row, grid
 
 _T = TypeVar("_T")
+_K = TypeVar("_K", bound=Hashable)
 
 _COLUMNS = (
     Column(title="HOST", lead=True, names=True, most=40),
@@ -35,6 +36,8 @@ _OF_RANKS = (
 )
 _BAD, _BUSY, _WAITS, _CALM = "bold red", "green", "yellow", "dim"
 _PHASES = {"Running": _BUSY, "Succeeded": _BUSY, "Failed": _BAD, "Unknown": _WAITS}
+_URGENT = ("failed", "running", "ended")
+_LATE = 1 << 60  # behind all causes that are told
 _STATES = {"failed": _BAD, "running": _BUSY, "ended": _CALM}
 
 
@@ -46,7 +49,8 @@ def worker_lines(job: Job, page: Page, room: int | None) -> list[Text]:
         page: what there is to draw on.
         room: how many lines at most; None: all workers.
     """
-    ordered = sorted(job.workers, key=_trouble)
+    causes = _order(failure.host for failure in _failures(job))
+    ordered = sorted(job.workers, key=lambda one: (_trouble(one), causes.get(one.name, _LATE)))
     shown, more = _that_fit(ordered, room)
     if not shown:
         return []
@@ -56,7 +60,14 @@ def worker_lines(job: Job, page: Page, room: int | None) -> list[Text]:
 
 def rank_lines(job: Job, page: Page, room: int) -> list[Text]:
     """Lay out the ranks: those that failed first; as many lines as there is room for at most."""
-    shown, more = _that_fit(sorted(_ranks(job), key=_urgency), room)
+    causes = _order(failure.rank for failure in _failures(job))
+
+    def urgency(one: tuple[Worker, Rank]) -> tuple[int, int, int]:
+        _, rank = one
+        state = _URGENT.index(rank.state) if rank.state in _URGENT else len(_URGENT)
+        return (state, causes.get(rank.rank, _LATE), rank.rank)
+
+    shown, more = _that_fit(sorted(_ranks(job), key=urgency), room)
     if not shown:
         return []
     lines = grid(page, _OF_RANKS, [_rank(worker, rank) for worker, rank in shown])
@@ -75,10 +86,13 @@ def _ranks(job: Job) -> Iterator[tuple[Worker, Rank]]:
     return (one for one in every if not over or one[1].state == "failed")
 
 
-def _urgency(one: tuple[Worker, Rank]) -> tuple[int, int]:
-    states = ("failed", "running", "ended")
-    state = one[1].state
-    return (states.index(state) if state in states else len(states), one[1].rank)
+def _failures(job: Job) -> Sequence[Failure]:
+    return job.outcome.failures if job.outcome is not None else ()
+
+
+def _order(named: Iterable[_K]) -> dict[_K, int]:
+    """Return the place of each: the first cause stands first, and others fell with it."""
+    return {one: at for at, one in enumerate(dict.fromkeys(named))}
 
 
 def _that_fit(ordered: Sequence[_T], room: int | None) -> tuple[Sequence[_T], int]:
@@ -135,18 +149,16 @@ def _standing(ranks: Sequence[Rank]) -> str:
 
 
 def _cpu(one: Worker) -> str:
-    if one.cpu_percent is None:
-        return amounts.NOTHING if one.cpus is None else f"of {one.cpus * 100:.0f} %"
-    used = amounts.percent(one.cpu_percent)
-    return used if one.cpus is None else f"{one.cpu_percent:.0f} of {one.cpus * 100:.0f} %"
+    if one.cpu_percent is None or one.cpus is None:
+        return amounts.percent(one.cpu_percent)
+    return f"{one.cpu_percent:.0f} of {one.cpus * 100:.0f} %"
 
 
 def _memory(one: Worker) -> str:
-    limit = amounts.size(one.memory_limit_bytes)
-    if one.memory_bytes is None:
-        return amounts.NOTHING if one.memory_limit_bytes is None else f"of {limit}"
     used = amounts.size(one.memory_bytes)
-    return used if one.memory_limit_bytes is None else f"{used} of {limit}"
+    if one.memory_bytes is None or one.memory_limit_bytes is None:
+        return used
+    return f"{used} of {amounts.size(one.memory_limit_bytes)}"
 
 
 def _gpu(gpus: Sequence[Gpu]) -> str:
