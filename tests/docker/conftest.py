@@ -53,6 +53,7 @@ _LONGEST = (
     "faults",
     "hostile_places",
     "walk",
+    "release",
 )
 
 

@@ -40,6 +40,14 @@ def unpacked(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tree
 
 
+def _git(*words: str) -> str:
+    """Ask git about the checkout; nothing where it is none, or git will not read it."""
+    if not (ROOT / ".git").exists():
+        return ""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else ""
+
+
 def _names(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as packed:
         return set(packed.namelist())
@@ -69,7 +77,7 @@ def test_the_wheel_has_the_package_and_no_more(dist: Path) -> None:
     }
     names = _names(dist / WHEEL)
     info = {name for name in names if not name.startswith("mpiboot/")}
-    if (ROOT / ".git").exists():
+    if _git("rev-parse", "HEAD"):
         own.add("mpiboot/revision.txt")
     assert names - info == own
     assert {"mpiboot/py.typed", "mpiboot/report/status.schema.json"} <= own
@@ -82,11 +90,23 @@ def test_the_sdist_is_a_tree_to_work_in(unpacked: Path) -> None:
     """All that make, tests and images need is there: every file that git knows, and no other."""
     there = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*") if path.is_file()}
     assert {"Makefile", "LICENSE", "images/Dockerfile", ".ci/packages"} <= there
-    if (ROOT / ".git").exists():
-        words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        known = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
-        names = {name for name in known.stdout.split("\0") if (ROOT / name).is_file()}
+    known = _git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if known:
+        names = {name for name in known.split("\0") if (ROOT / name).is_file()}
         assert there == names | {"PKG-INFO", "revision.txt"}
+
+
+def test_the_revision_is_the_commit(dist: Path, unpacked: Path) -> None:
+    """Wheel and sdist name the commit that is checked out, and whether the tree differs from it."""
+    with zipfile.ZipFile(dist / WHEEL) as packed:
+        names = packed.namelist()
+        told = (
+            packed.read("mpiboot/revision.txt").decode() if "mpiboot/revision.txt" in names else ""
+        )
+    head = _git("rev-parse", "HEAD").strip()
+    dirty = _git("diff", "HEAD", "--name-only")
+    assert told == (f"{head}{'-dirty' * bool(dirty)}\n" if head else "")
+    assert not head or (unpacked / "revision.txt").read_text() == told
 
 
 def test_the_version_has_one_source(dist: Path, unpacked: Path) -> None:
