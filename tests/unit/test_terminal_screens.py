@@ -71,8 +71,9 @@ def settled(terminal: Terminal, last: str) -> list[str]:
     """Return the screen once this stands on it."""
 
     def check() -> list[str]:
-        assert last in terminal.text
-        return terminal.rows
+        rows = terminal.rows  # once: what is drawn next may be half there
+        assert last in "\n".join(rows)
+        return rows
 
     return eventually(check)
 
