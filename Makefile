@@ -43,7 +43,7 @@ unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
 	$(BIN)/pytest tests/unit tests/fuzz $(ARGS)
 
 process: $(DEV) ## Real processes in network namespaces; needs root
-	.ci/packages $(JOB) bash-completion curl fish iptables strace zsh
+	.ci/packages $(JOB) bash-completion curl fish git iptables strace zsh
 	.ci/mpis
 	$(BIN)/pytest -n 2 --dist loadfile tests/process $(ARGS)
 
@@ -76,6 +76,7 @@ audit: $(DEV) ## Ask PyPI's advisories about the agent's locked packages; needs 
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r images/locks/agent.txt $(ARGS)
 
 release-check: check engine ## Build dist/ of the commit, and test it in clean Debians; publishes nothing
+	.ci/packages git
 	.ci/images openmpi4
 	.ci/release
 
