@@ -51,7 +51,8 @@ unit: $(DEV) ## Pure tests; ARGS="-k name" goes to pytest, here and below
 	$(BIN)/pytest tests/unit tests/fuzz $(ARGS)
 
 process: $(DEV) ## Real processes in network namespaces; needs root
-	.ci/packages $(JOB) bash-completion chromium chromium-driver curl fish iptables prometheus prometheus-pushgateway strace zsh
+	.ci/packages $(JOB) bash-completion chromium chromium-driver curl fish git iptables prometheus \
+		prometheus-pushgateway strace zsh
 	.ci/mpis
 	$(BIN)/pytest -n 2 --dist loadfile tests/process $(ARGS)
 
@@ -84,6 +85,7 @@ audit: $(DEV) ## Ask PyPI's advisories about the agent's locked packages; needs 
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r images/locks/agent.txt $(ARGS)
 
 release-check: check engine ## Build dist/ of the commit, and test it in clean Debians; publishes nothing
+	.ci/packages git
 	.ci/images openmpi4
 	.ci/release
 
