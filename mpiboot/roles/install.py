@@ -153,8 +153,9 @@ def _scene(request: Request, env: Mapping[str, str]) -> Scene:
     candidates = [
         f"{directory}/{name}"
         for directory in shims.places(request.prefix, request.directory)
-        for name in (*shims.LAUNCHERS, "mpiboot")
+        for name in shims.LAUNCHERS
     ]
+    candidates.append(f"{request.prefix}/bin/mpiboot")  # --dir is for the launchers' alone
     return Scene(
         path=path,
         programs=programs,

@@ -151,6 +151,15 @@ def test_another_directory(tree: Image) -> None:
     assert tree.look() == before
 
 
+@pytest.mark.parametrize("where", [(), ("--dir", "/opt/mpiboot/shims")], ids=["", "dir"])
+def test_an_entry_script_that_is_there(image: Image, where: tuple[str, ...]) -> None:
+    """Another /usr/local/bin/mpiboot, as our images bring it, is left alone and not missed later."""
+    ours = image.put("/usr/local/bin/mpiboot", "#!/bin/sh\n")
+    said = image.run("install", *where)
+    assert ours.read_text() == "#!/bin/sh\n"
+    assert "/usr/local/bin/mpiboot" not in said + image.run("install", "--check")
+
+
 def test_a_lost_original(tree: Image) -> None:
     """It says so and what to do; with the package back it installs again."""
     tree.run("install")
