@@ -86,6 +86,7 @@ def pods(*policies: str) -> Schema:
         containers=array(CONTAINER),
         volumes=array(VOLUME),
         securityContext=obj(fsGroup=COUNT),
+        subdomain=LABEL,
         terminationGracePeriodSeconds=COUNT,
         **fields,
     )
@@ -100,6 +101,7 @@ ON_EXIT_CODES = obj(
 JOB_SPEC = obj(
     "template",
     backoffLimit=COUNT,
+    completionMode=one_of("Indexed", "NonIndexed"),
     completions=COUNT,
     parallelism=COUNT,
     ttlSecondsAfterFinished=COUNT,
