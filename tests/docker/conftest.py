@@ -44,7 +44,16 @@ def docker(
 
 
 # Files are shared out whole to two processes: a long one that came last would keep the other idle.
-_LONGEST = ("every_mpi", "operator", "compose", "images", "attacker", "faults", "hostile_places")
+_LONGEST = (
+    "every_mpi",
+    "operator",
+    "compose",
+    "images",
+    "attacker",
+    "faults",
+    "hostile_places",
+    "walk",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

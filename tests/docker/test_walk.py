@@ -34,3 +34,39 @@ def walks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Path, Fu
 def test_a_newcomers_walk(walks: Mapping[Path, Future[None]], page: Path) -> None:
     """Each command ends as the page says, and each line that the page shows has come."""
     walks[page].result()
+
+
+WRONG = {
+    "a command that fails": ("host", "false\ntrue", "", "false"),
+    "a command before the last": ("host, exit 7", "false\nsh -c 'exit 7'", "", "2 failures"),
+    "a code that is another one": ("host, exit 7", "sh -c 'exit 3'", "", "ended with 3 after 1"),
+    "a code that should be one": ("host, exit 7", "true", "", "ended with 0 after 0"),
+    "a line that does not come": ("host", "echo 2 ranks", "3 ranks", "did not come: 3 ranks"),
+    "a line too many": ("host", "echo once", "once\nonce", "did not come: once"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_page_is_found(tmp_path: Path, wrong: str) -> None:
+    """A walk ends where a page is not true, and says which block it was and what came."""
+    mark, commands, shown, said = WRONG[wrong]
+    page = tmp_path / "page.md"
+    text = f"```text\n{shown}\n```\n" if shown else ""
+    page.write_text(f"# Page\n\n<!-- walk: {mark} -->\n```sh\n{commands}\n```\n{text}")
+    (tmp_path / "walk").mkdir()
+    with pytest.raises(AssertionError, match=r"page\.md:4") as found:
+        walk(page, tmp_path / "walk")
+    assert said in str(found.value)
+
+
+def test_a_terminal_keeps_what_it_has_learnt(tmp_path: Path) -> None:
+    """Variables, files and the directory of one block are there in the next."""
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- walk: file a/b -->\n```yaml\nsaid\n```\n"
+        "<!-- walk: host -->\n```sh\nkept=$(cat a/b)\ncd a\n```\n"
+        '<!-- walk: host -->\n```sh\necho "$kept at 10.1.2.3 after 1.25 s in $(ls)"\n```\n'
+        "```text\n… at 10.9.9.9 after 7 s in b\n```\n"
+    )
+    (tmp_path / "walk").mkdir()
+    walk(page, tmp_path / "walk")

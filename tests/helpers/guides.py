@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import os
 import re
 import textwrap
 from dataclasses import dataclass, field
@@ -89,7 +90,7 @@ def blocks(page: Path) -> list[Block]:
     """Return a page's blocks in order; what a `text` block shows belongs to the one before it."""
     found: list[Block] = []
     lines = iter(enumerate(page.read_text().splitlines(), 1))
-    name, mark = str(page.relative_to(ROOT)), ""
+    name, mark = os.path.relpath(page, ROOT), ""
     for number, line in lines:
         if fence := _FENCE.match(line):
             inside = itertools.takewhile(f"{fence[1]}```".__ne__, (text for _, text in lines))
