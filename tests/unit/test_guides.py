@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from tests.helpers.guides import Block
 
 PAGES = guides.pages()
 BLOCKS = [block for page in PAGES for block in guides.blocks(page)]
-COMING = "troubleshooting.md"  # guides were written before it
 SHELL = {"sh", "console"}
 PLAYED = "".join(path.read_text() for path in (guides.ROOT / "tests/docker").glob("test_*.py"))
 
@@ -113,24 +111,3 @@ def test_the_index_has_each_guide() -> None:
         path for path in (guides.ROOT / "docs").glob("*.md") if "<!-- walk: " in path.read_text()
     }
     assert marked - set(PAGES) == set()
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
-    """Each relative link of a guide names a file, and a heading of it where it names one."""
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
-        if "://" in link:
-            continue
-        name, _, anchor = link.partition("#")
-        target = page.parent / name if name else page
-        if name == COMING and not target.exists():
-            continue
-        assert target.exists(), link
-        if anchor:
-            assert anchor in anchors(target), link
-
-
-def anchors(page: Path) -> set[str]:
-    """Return the names that GitHub gives a page's headings."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
