@@ -31,6 +31,7 @@ def local(argv: Sequence[str], env: Mapping[str, str]) -> int:
             {name: value for name, value in env.items() if not name.startswith("MPIBOOT_")}
         ),
         secret=keys.new_secret(),
+        page_port=settings.http_port if settings.page else 0,
     )
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mpiboot.local.cluster import Bind, Cluster, Pod, PodSpec
 from mpiboot.local.watch import Watch
+from mpiboot.local.window import Window
 from mpiboot.log import logger
 from mpiboot.runtime import latch
 
@@ -34,6 +36,7 @@ def run_local(
     launcher_options: Sequence[str],
     environment: Mapping[str, str],
     secret: str,
+    page_port: int = 0,
 ) -> int:
     """Run `command` on pods `worker-0` to `worker-(workers-1)`, started from a pod `launcher`.
 
@@ -48,6 +51,7 @@ def run_local(
         launcher_options: options of the role `launcher`.
         environment: of all pods.
         secret: the job's secret; handed over in a file, not in the environment.
+        page_port: where the launcher serves the job's page in its pod; 0: it does not.
 
     Returns:
         The launcher pod's exit code, 128 + n when its PID 1 died of signal n.
@@ -66,10 +70,26 @@ def run_local(
         launcher = cluster.spawn(_spec("launcher", launch, environment, binds), stdin=None)
         for pod in (*crew, launcher):
             watch.end(pod.up())
-        code = _follow(watch, launcher)
+        with _page(launcher, page_port):
+            code = _follow(watch, launcher)
         _dismiss(watch, crew)
         watch.drain()
     return code
+
+
+@contextlib.contextmanager
+def _page(launcher: Pod, port: int) -> Iterator[None]:
+    """Show the job's page on this machine's loopback; a machine that lets us not has none."""
+    window = None
+    if port:
+        with contextlib.suppress(OSError):
+            window = Window(launcher, port)
+            logger.info("the job's page: %s", window.url)
+    try:
+        yield
+    finally:
+        if window is not None:
+            window.close()
 
 
 def _keep_secret(directory: Path, secret: str) -> Bind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from mpiboot.link.client import Lease
@@ -34,6 +35,7 @@ class Counts:
         leases_lost: leases lost while the job ran.
         lost: workers that are known to have failed, with the reason; by the user's name.
         silent: workers that no longer answer and may live on (frozen, cut off), with the reason.
+        lost_at: when each of both was noted, on the loop's clock.
         oom_kills: processes that the kernel killed for want of memory, on all hosts.
         peak_memory_bytes: peak of each worker's container.
     """
@@ -41,6 +43,7 @@ class Counts:
     leases_lost: int = 0
     lost: dict[str, str] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)
+    lost_at: dict[str, float] = field(default_factory=dict)
     oom_kills: int = 0
     peak_memory_bytes: dict[str, int] = field(default_factory=dict)
 
@@ -49,6 +52,7 @@ class Counts:
         self.leases_lost += 1
         kind = self.silent if loss.kind in _SILENT else self.lost
         kind[host] = f"{host} was lost: {loss.why}"
+        self.lost_at.setdefault(host, time.monotonic())
 
     def settle(self, seen: Iterable[Lost], belonging: Collection[str]) -> None:
         """Note the losses that were seen late, and belong to the job by its verdict.
@@ -71,6 +75,7 @@ class Counts:
     def renew(self) -> None:
         """Forget who was lost: the next attempt has found workers anew. Sums and peaks stay."""
         self.lost.clear()
+        self.lost_at.clear()
         self.silent.clear()
 
 

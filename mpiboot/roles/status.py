@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpiboot.errors import UsageError
 from mpiboot.model import flags, values
+from mpiboot.model.outcome import Stage
 from mpiboot.model.record import dataclass
 from mpiboot.model.spec import Spec
 from mpiboot.roles import onlooking
@@ -23,6 +24,8 @@ _EVERY = Spec(
     name="interval_s", kind="seconds", default=2.0, help="", roles=(), short=(), least=0.2,
     most=3600, choices=(), metavar="SECONDS",
 )  # fmt: skip
+# A first look finds no measure of what is used; who looks once waits for it, and not for long.
+_AGAIN_S, _MOST_LOOKS = 0.4, 4
 _VAIN = 1  # exit code where there is nothing to show
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GONE = "mpiboot has left this container, and no word of how the job ended"
@@ -90,7 +93,7 @@ def run(request: Request, runtime_dir: str, env: Mapping[str, str]) -> Reply:
         runtime_dir: of the settings.
         env: the environment.
     """
-    views = _views(runtime_dir, env, request.every_s)
+    views = _views(runtime_dir, env, request.every_s if request.watch else _AGAIN_S)
     showing = _watch(views, request, env) if request.watch else _look(views, request, env)
     try:
         return asyncio.run(_unless_stopped(showing))
@@ -155,6 +158,10 @@ async def _look(
 ) -> Reply:
     async with contextlib.aclosing(views):
         view = await anext(views)
+        for _ in range(_MOST_LOOKS):
+            if _measured(view):
+                break
+            view = await anext(views, view)
     if request.as_json:
         sys.stdout.write(f"{json.dumps(view, indent=2)}\n")
         return Reply(code=0)
@@ -162,6 +169,13 @@ async def _look(
 
     telling.once(document.read(view), sys.stdout, env)
     return Reply(code=0)
+
+
+def _measured(view: Mapping[str, Any]) -> bool:
+    """Tell whether all that is there says how busy it is: that takes two readings."""
+    running = view.get("status", {}).get("stage") == Stage.RUNNING.value
+    held = [one for one in view.get("workers", ()) if one.get("lease") == "held"]
+    return not running or all(one.get("cpu_percent") is not None for one in held)
 
 
 async def _watch(

@@ -27,7 +27,7 @@ from mpiboot.roles.launcher_view import LauncherView
 from mpiboot.roles.metering import Metering
 from mpiboot.runtime.within import came
 
-_METER_S = 2.0
+_FIRST, _THEN = 0.5, 2.0  # pauses between two views, from one reading of what is used to the next
 _LOOKED_S = 10.0  # who has asked within this time is taken to be still looking
 _AT_ONCE = 64  # workers that are asked together; then the loop gets its turn
 _WORKERS_PER_S = 500  # a view of so many costs a hundredth of a second to make and some to draw
@@ -136,7 +136,8 @@ class Viewing:
         return json.dumps(self._view(outcome).to_json(), separators=(",", ":"))
 
     async def _meter(self) -> None:
-        """Ask all what they use, as long as somebody looks."""
+        """Ask all what they use, as long as somebody looks; soon again at first, for a measure of it."""
+        pauses = _FIRST
         while self._clock() - self._looked_at < _LOOKED_S:
             if self._known.book is not None:
                 self._own_meter.take(await self._metering.read())
@@ -144,7 +145,8 @@ class Viewing:
                 lease.send(Message(kind=messages.USAGE))
                 if number % _AT_ONCE == 0:
                     await asyncio.sleep(0)
-            await asyncio.sleep(max(_METER_S, self._pause_s))
+            await asyncio.sleep(pauses * self._pause_s)
+            pauses = _THEN
 
     def _view(self, outcome: Outcome | None) -> View:
         agent, known, gathering = self._agent, self._known, self._known.gathering
@@ -185,7 +187,7 @@ class Viewing:
         return Worker(
             task=task,
             seen=seen,
-            since_s=max(0.0, waited_s - seen.since_s),
+            since_s=self._clock() - counts.lost_at[task.name] if lost else waited_s - seen.since_s,
             lease="lost" if lost else _lease(lease),
             heartbeat_age_s=self._clock() - lease.heard_at if lease is not None and talks else None,
             reading=meter.reading if meter is not None and not lost else None,

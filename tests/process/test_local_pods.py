@@ -13,6 +13,8 @@ import subprocess
 import sys
 import textwrap
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -719,3 +721,30 @@ def test_local_in_a_pod_of_a_platform() -> None:
     assert not names.intersection(OUTER)
     assert "NCCL_DEBUG=WARN" in done.stdout.splitlines()
     assert "announcing" not in done.stderr
+
+
+@needs_root
+@pytest.mark.parametrize(("options", "there"), [((), True), (("--no-page",), False)])
+def test_the_page_of_a_local_job_is_on_this_machine(options: Sequence[str], there: bool) -> None:
+    """Its address is told, shows the job while it runs, and is gone with it; --no-page has none."""
+    argv = [sys.executable, "-I", "-m", "mpiboot", "local", "--workers", "1", "--slots", "1"]
+    job = ["--", sys.executable, "-c", "import sys; print('on', flush=True); sys.stdin.read()"]
+    with subprocess.Popen(
+        [*argv, *options, *job], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as local:  # fmt: skip
+        assert local.stdout
+        assert local.stdin
+        assert local.stderr
+        assert local.stdout.readline() == "on\n"
+        first = local.stderr.readline()
+        assert ("the job's page: http://127.0.0.1:" in first) is there
+        if there:
+            url = first.split()[-1]
+            with urllib.request.urlopen(f"{url}view.json", timeout=10) as answer:
+                assert json.load(answer)["status"]["command"][0] == sys.executable
+        local.communicate("", timeout=30)
+    assert local.returncode == 0
+    if there:
+        with pytest.raises(urllib.error.URLError):
+            urllib.request.urlopen(url, timeout=10)

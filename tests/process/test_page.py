@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from mpiboot.local.window import Window
 from tests.helpers import views
 from tests.helpers.agents import Agents
 from tests.helpers.browser import Browser
 from tests.helpers.eventually import eventually
 from tests.helpers.viewserver import ViewServer
-from tests.helpers.window import Window
 
 DOCS = Path(__file__).parents[2] / "docs"
 LONG_S = 60.0

@@ -32,7 +32,7 @@ function aboutOf(worker) {
   if (worker.over) return words;
   if (worker.heartbeat_age_s !== null) words.push(`heartbeat ${seconds(worker.heartbeat_age_s)} ago`);
   else if (worker.lease === "plain") words.push("plain sshd, no heartbeat");
-  if (worker.kind === "waiting" || worker.kind === "refused") words.push(`for ${ticks(worker.since_s || 0)}`);
+  if (TIMED.has(worker.kind)) words.push(`for ${ticks(worker.since_s || 0)}`);
   return words;
 }
 

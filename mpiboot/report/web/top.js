@@ -172,8 +172,8 @@ function drawMissing(view, workers) {
     text(who.firstChild, rest > 1 ? `${names}, and ${rest} more` : names);
     const detail = ["waiting", "refused"].includes(them[0].kind) ? them[0].detail : them[0].reason;
     said(who.lastChild, detail === them[0].name ? "" : detail);
-    const waits = ["waiting", "refused"].includes(them[0].kind);
-    text(since, waits ? `for ${ticks(Math.max(...them.map((one) => one.since_s || 0)))}` : "");
+    const timed = TIMED.has(them[0].kind);
+    text(since, timed ? `for ${ticks(Math.max(...them.map((one) => one.since_s || 0)))}` : "");
   });
 }
 

@@ -97,6 +97,7 @@ const KINDS = {
   running: { label: "Running", tone: "run", sign: "i-run", mark: "", group: "running", rank: 3 },
   done: { label: "Done", tone: "good", sign: "i-done", mark: "", group: "done", rank: 3 },
 };
+const TIMED = new Set(["waiting", "refused", "lost", "silent"]);  // since_s tells how long
 const HOPELESS = new Set(["key refused", "wrong host key", "login broken", "rsh agent failed"]);
 
 function kindOf(worker, stage) {

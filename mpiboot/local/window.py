@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 
-from mpiboot.local.cluster import Pod
+from mpiboot.local.pod import Pod
 
 _CLONE_NEWNET = 0x40000000  # <linux/sched.h>
 
@@ -21,13 +21,16 @@ class Window:
 
     Args:
         pod: whose port; it may end at any time.
-        port: in the pod.
+        port: in the pod; here it is the same, where that is free.
+
+    Raises:
+        OSError: nothing can be opened here.
     """
 
     def __init__(self, pod: Pod, port: int = 9650) -> None:
         self._port = port
         self._space = os.open(f"/proc/{pod.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server = _listen(port)
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -61,6 +64,13 @@ class Window:
                 self._open.append(far)
                 threading.Thread(target=_pump, args=(near, far), daemon=True).start()
                 _pump(far, near)
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError:  # another job of this machine has it
+        return socket.create_server(("127.0.0.1", 0))
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
