@@ -13,8 +13,6 @@ import subprocess
 import sys
 import textwrap
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -738,13 +736,13 @@ def test_the_page_of_a_local_job_is_on_this_machine(options: Sequence[str], ther
         assert local.stderr
         assert local.stdout.readline() == "on\n"
         first = local.stderr.readline()
-        assert ("the job's page: http://127.0.0.1:" in first) is there
+        told, _, port = first.strip().rpartition("http://127.0.0.1:")
+        assert told.endswith("the job's page: ") is there
         if there:
-            url = first.split()[-1]
-            with urllib.request.urlopen(f"{url}view.json", timeout=10) as answer:
-                assert json.load(answer)["status"]["command"][0] == sys.executable
+            asked = ["curl", "-sSf", f"http://127.0.0.1:{port}view.json"]
+            view = json.loads(subprocess.run(asked, capture_output=True, check=True).stdout)
+            assert view["status"]["command"][0] == sys.executable
+            local.communicate("", timeout=30)
+            assert subprocess.run(asked, capture_output=True, check=False).returncode == 7
         local.communicate("", timeout=30)
     assert local.returncode == 0
-    if there:
-        with pytest.raises(urllib.error.URLError):
-            urllib.request.urlopen(url, timeout=10)
