@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from mpiboot.local.cluster import Bind
 from mpiboot.local.window import Window
 from tests.helpers import views
-from tests.helpers.agents import Agents
+from tests.helpers.agents import Agent, Agents
 from tests.helpers.browser import Browser
 from tests.helpers.eventually import eventually
 from tests.helpers.viewserver import ViewServer
@@ -106,9 +108,8 @@ def test_each_state_can_be_read(
     assert (sum(map(int, background.strip("rgb()").split(","))) < 384) == dark
     assert browser.unfit() == []
     assert_quiet(browser, server.url)
-    name = f"{state}-{screen}.png"
-    if os.environ.get("SCREENSHOTS") == "write" and name in (DOCS / "page.md").read_text():
-        browser.picture(DOCS / "pictures" / name)
+    if state == "many" and screen != "dark":  # the other pictures are of real jobs, below
+        picture(browser, f"{state}-{screen}.png", width=PHONE if screen == "phone" else 1280)
 
 
 def test_all_parts_can_be_opened(browser: Browser, server: ViewServer) -> None:
@@ -372,102 +373,119 @@ def window() -> Iterator[Callable[..., Window]]:
         one.close()
 
 
+TRAINING = Path(__file__).with_name("programs") / "training.py"
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """What /srv is in all pods of a training: its program, and what tells it to stop."""
+    made = tmp_path / "app"
+    made.mkdir()
+    shutil.copy(TRAINING, made / "train.py")
+    return made
+
+
+def train(agents: Agents, app: Path, *, there: int = 3, **env: str) -> Agent:
+    """Start a training on three workers, so many of which are there."""
+    names = [f"train-worker-{number}" for number in range(3)]
+    for name in names[:there]:
+        worker(agents, app, name)
+    return agents.launcher(
+        "python3", "train.py", "--epochs", "90", hosts=",".join(f"{name}:1" for name in names),
+        options=[*QUICK, *(word for name in env for word in ("-x", name))], name="train-launcher",
+        env=env, cwd="/srv", binds=(Bind(source=str(app), target="/srv"),),
+    )  # fmt: skip
+
+
+def worker(agents: Agents, app: Path, name: str) -> None:
+    """Start a worker of a training."""
+    agents.worker(name, binds=(Bind(source=str(app), target="/srv"),))
+
+
+def picture(browser: Browser, name: str, **look: Any) -> None:
+    """Make a picture of docs/page.md anew, where that is asked for."""
+    if os.environ.get("SCREENSHOTS") == "write":
+        browser.look(**look)
+        browser.run("scrollTo(0, 0)")
+        browser.picture(DOCS / "pictures" / name)
+
+
 def test_a_job_from_its_wait_to_its_end(
-    agents: Agents, browser: Browser, window: Any, tmp_path: Path
+    agents: Agents, browser: Browser, window: Any, app: Path
 ) -> None:
     """Who is missing is named; when it comes the job runs, and ends, all in one page."""
-    go_on = tmp_path / "go-on"
-    agents.workers(1)
-    job = f"echo words >&2; until test -e {go_on}; do sleep 0.05; done"
-    launcher = agents.launcher("sh", "-c", job, hosts="w1:1,w2:1")
+    launcher = train(agents, app, there=2)
     launcher.until_stage("waiting", LONG_S)
     url = window(launcher.pod).url
+    browser.look()
     browser.open(url)
-    sees(
-        browser,
-        "Waiting",
-        "1 of 2 workers ready.",
-        "Who is missing",
-        "w2",
-        "Name does not resolve",
-        timeout_s=LONG_S,
-    )
+    waits = ("Waiting", "2 of 3 workers ready.", "Who is missing", "train-worker-2")
+    sees(browser, *waits, "Name does not resolve", "heartbeat", "CPU", timeout_s=LONG_S)
+    picture(browser, "waiting-light.png")
     browser.run("window.stayed = true")
-    agents.worker("w2")
-    sees(
-        browser,
-        "Running",
-        "2 ranks on 2 workers.",
-        "rank 1",
-        "words",
-        "of 2 running",
-        timeout_s=LONG_S,
-    )
+    worker(agents, app, "train-worker-2")
+    runs = ("Running", "3 ranks on 3 workers.", "rank 2", "step 11: loss", "of 3 running")
+    sees(browser, *runs, "CPU", "Memory", "heartbeat", timeout_s=LONG_S)
+    eventually(lambda: _assert_busy(browser), LONG_S)
+    picture(browser, "running-light.png")
     browser.click("#hostfile summary")
     browser.click("#plan summary")
-    sees(browser, "w1 slots=1", "w2 slots=1", "the MPI found here", "CPU", "Memory", "heartbeat")
+    sees(browser, "train-worker-0 slots=1", "train-worker-2 slots=1", "the MPI found here")
     assert browser.unfit() == []
-    go_on.touch()
-    sees(
-        browser,
-        "Succeeded",
-        "The job ended well on 2 workers.",
-        "2 of 2 started",
-        "Ended",
-        timeout_s=LONG_S,
-    )
+    browser.run("for (const one of document.querySelectorAll('details')) one.open = false")
+    (app / "stop").touch()
+    ends = ("Succeeded", "The job ended well on 3 workers.", "3 of 3 started", "Ended")
+    sees(browser, *ends, timeout_s=LONG_S)
+    picture(browser, "succeeded-light.png")
     assert browser.run("return window.stayed")
     assert_quiet(browser, url)
     assert launcher.wait(LONG_S) == 0
     agents.assert_global()
 
 
-def test_a_job_whose_rank_fails(
-    agents: Agents, browser: Browser, window: Any, tmp_path: Path
-) -> None:
-    """The first failing rank, its host, its code and its last words, which are hostile, stand there."""
-    go_on = tmp_path / "go-on"
-    agents.workers(2)
-    job = (
-        f"until test -e {go_on}; do sleep 0.05; done;"
-        f"test $OMPI_COMM_WORLD_RANK = 0 && exec sleep 1000; echo '{HOSTILE}' >&2; exit 7"
-    )
-    launcher = agents.launcher("sh", "-c", job, options=QUICK)
+def _assert_busy(browser: Browser) -> None:
+    """Each of three ranks is seen to compute: they share the CPUs of this machine."""
+    busy = re.findall(r"CPU\s+(\d+\.\d) of", browser.text("main"))
+    assert len([one for one in busy if float(one) > 0]) == 3
+
+
+def test_a_job_whose_rank_fails(agents: Agents, browser: Browser, window: Any, app: Path) -> None:
+    """The first failing rank, its host, its code and its last words stand there; no word is markup."""
+    launcher = train(agents, app, NAN_AT="1", FIRST=HOSTILE)
     launcher.until_stage("running", LONG_S)
     url = window(launcher.pod).url
     browser.look(width=PHONE)
     browser.open(url)
-    sees(browser, "Running", timeout_s=LONG_S)
-    go_on.touch()
-    sees(
-        browser,
-        "Failed",
-        "What failed first",
-        "rank 1 on w2 ended with 7",
-        HOSTILE,
-        "Exit code 7",
-        timeout_s=LONG_S,
-    )
+    sees(browser, "Running", HOSTILE, timeout_s=LONG_S)
+    sees(browser, "step 11: loss", timeout_s=LONG_S)
+    (app / "stop").touch()
+    fails = ("Failed", "What failed first", "rank 1 on train-worker-1 ended with 1", "Exit code 1")
+    sees(browser, *fails, "ValueError: loss is nan at step", timeout_s=LONG_S)
     assert browser.run("return window.hit") is None
     assert browser.too_wide() <= 0
     assert browser.unfit() == []
     assert_quiet(browser, url)
-    assert launcher.wait(LONG_S) == 7
-    agents.assert_global()
+    picture(browser, "failed-phone.png", width=PHONE)
+    picture(browser, "failed-dark.png", dark=True)
+    assert launcher.wait(LONG_S) == 1
+    agents.assert_global(raising=[launcher])
 
 
-def test_a_job_that_loses_a_worker(agents: Agents, browser: Browser, window: Any) -> None:
+def test_a_job_that_loses_a_worker(
+    agents: Agents, browser: Browser, window: Any, app: Path
+) -> None:
     """The worker is named, and said to be lost, with the reason, though mpirun may say less."""
-    agents.workers(2)
-    launcher = agents.launcher("sleep", "1000", options=QUICK)
+    launcher = train(agents, app)
     launcher.until_stage("running", LONG_S)
     url = window(launcher.pod).url
     browser.look(dark=True)
     browser.open(url)
-    sees(browser, "2 ranks on 2 workers.", timeout_s=LONG_S)
+    sees(browser, "3 ranks on 3 workers.", timeout_s=LONG_S)
     agents.all[1].pod.kill()
-    sees(browser, "Failed", "w2 was lost", "Lost", "Exit code 241", timeout_s=LONG_S)
+    sees(browser, "Failed", "train-worker-1 was lost", "Lost", "Exit code 241", timeout_s=LONG_S)
     assert browser.unfit() == []
     assert_quiet(browser, url)
+    picture(browser, "lost-light.png")
+    picture(browser, "lost-phone-dark.png", width=PHONE, dark=True)
     assert launcher.wait(LONG_S) == 241
     agents.assert_global()

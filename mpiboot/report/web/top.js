@@ -198,6 +198,7 @@ function drawFailures(outcome) {
     parts.push(el("div", "then", el("h3", "", "Then"), list));
   }
   at("failures").replaceChildren(...parts);
+  for (const one of at("failures").querySelectorAll("pre")) one.scrollTop = one.scrollHeight; // the last words
 }
 
 function pre(said, name) {
