@@ -5,6 +5,7 @@ All problems are told at once; each names what is wrong, where it stands and the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -108,6 +109,18 @@ def fit(resolved: Resolved, usual: Mapping[str, tuple[object, str]]) -> Resolved
     )
 
 
+def is_service_link(name: str, value: str) -> bool:
+    """Tell whether Kubernetes has set a variable, for a Service whose name begins with `mpiboot`.
+
+    Each container of a namespace gets some for each Service (kubernetes.io, "Environment variables" of
+    Services), unless enableServiceLinks is false; nobody has chosen them.
+    """
+    host_or_port = re.fullmatch(r"MPIBOOT_(\w+_)?SERVICE_(HOST|PORT(_\w+)?)", name)
+    told = re.fullmatch(r"(tcp|udp|sctp)://\S+", value)
+    of_port = re.fullmatch(r"MPIBOOT_(\w+_)?PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)", name)
+    return bool(host_or_port or told or of_port)
+
+
 def _from_env(env: Mapping[str, str], raw: dict[str, tuple[object, str]]) -> list[str]:
     by_variable = {spec.variable: spec for spec in specs()}
     problems = []
@@ -115,6 +128,8 @@ def _from_env(env: Mapping[str, str], raw: dict[str, tuple[object, str]]) -> lis
         if not name.startswith("MPIBOOT_") or name in _NO_SETTINGS or name.startswith(PARCEL):
             continue
         spec = by_variable.get(name)
+        if spec is None and is_service_link(name, value):
+            continue
         if spec is None:
             shown = fields.quoted(name)
             problems.append(f"environment: unknown variable {shown}{nearest(shown, by_variable)}")

@@ -301,3 +301,30 @@ def test_flag_variable_and_file_agree(data: st.DataObject) -> None:
         except ProblemsError:
             found.append("refused")
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MPIBOOT_SERVICE_HOST", "10.0.0.1"),
+        ("MPIBOOT_SERVICE_PORT", "9650"),
+        ("MPIBOOT_SERVICE_PORT_HTTP", "9650"),
+        ("MPIBOOT_PORT", "tcp://10.0.0.1:9650"),
+        ("MPIBOOT_PORT_9650_TCP", "tcp://10.0.0.1:9650"),
+        ("MPIBOOT_PORT_9650_TCP_ADDR", "10.0.0.1"),
+        ("MPIBOOT_TRAIN_PORT_22_TCP_PROTO", "tcp"),
+    ],
+)
+def test_a_service_called_mpiboot_sets_no_setting(name: str, value: str) -> None:
+    """What Kubernetes tells each container of a Service is no mistake of anybody's."""
+    assert (
+        options.resolve({}, {name: value}, None, []).settings
+        == options.resolve({}, {}, None, []).settings
+    )
+
+
+@pytest.mark.parametrize(("name", "value"), [("MPIBOOT_PORT", "22"), ("MPIBOOT_SSHPORT", "tcp")])
+def test_a_variable_that_only_looks_like_a_services_is_refused(name: str, value: str) -> None:
+    """A mistyped setting is still told."""
+    with pytest.raises(ProblemsError, match="unknown variable"):
+        options.resolve({}, {name: value}, None, [])
