@@ -128,4 +128,4 @@ def test_an_index_can_show_it(dist: Path) -> None:
     assert found["License-File"] == "LICENSE"
     assert found["Requires-Python"] == ">=3.10"
     needs = {Requirement(text).name for text in found.get_all("Requires-Dist") or ()}
-    assert needs == {"cryptography", "paramiko", "prometheus-client", "psutil", "pyyaml"}
+    assert needs == {"cryptography", "paramiko", "prometheus-client", "psutil", "pyyaml", "rich"}

@@ -39,7 +39,7 @@ def test_it_names_what_is_installed() -> None:
         assert found[name]["version"].startswith("OpenSSH_")
         assert Path(found[name]["path"]).name == name
     assert set(found["dependencies"]) == {
-        *("cryptography", "paramiko", "prometheus-client", "psutil", "pyyaml")
+        *("cryptography", "paramiko", "prometheus-client", "psutil", "pyyaml", "rich")
     }
     assert all(found["dependencies"].values())
 
