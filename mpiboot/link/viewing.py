@@ -31,24 +31,31 @@ def asked_at(message: Message) -> int:
     return whole(message.body, "at", _MOST) or 0
 
 
-def part(text: str, at: int) -> Message:
+def part(text: str, at: int, *, last: bool = False) -> Message:
     """Return the part of a view that begins at a character.
 
     Args:
         text: JSON in ASCII.
         at: where.
+        last: whether it is the last view of a job, which nobody has asked for.
     """
-    more = at + _PART < len(text)
-    return Message(kind=messages.VIEW, body={"text": text[at : at + _PART], "more": more})
+    body = {"text": text[at : at + _PART], "more": at + _PART < len(text), "last": last}
+    return Message(kind=messages.VIEW, body=body)
 
 
-def parts(text: str) -> Iterator[Message]:
+def parts(text: str, *, last: bool = False) -> Iterator[Message]:
     """Cut a view into messages, at least one.
 
     Args:
         text: JSON in ASCII.
+        last: as for `part`.
     """
-    return (part(text, at) for at in range(0, max(1, len(text)), _PART))
+    return (part(text, at, last=last) for at in range(0, max(1, len(text)), _PART))
+
+
+def is_last(message: Message) -> bool:
+    """Tell whether a message is a part of the last view of a job."""
+    return message.body.get("last") is True
 
 
 class Assembly:

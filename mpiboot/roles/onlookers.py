@@ -66,9 +66,11 @@ class Onlookers:
 
     def answered(self, lease: Lease, message: Message) -> None:
         """Take in a part of a launcher's answer, and ask for the next one."""
-        if lease is not self._asked:
+        if viewing.is_last(message):
             self._hear_end(lease, message)
             return
+        if lease is not self._asked:
+            return  # it comes too late
         text = self._assembly.take(message)
         if text is not None:
             self._tell(text)

@@ -88,7 +88,7 @@ class Viewing:
         text = self._made(outcome) if askers else ""
         if len(text) <= _TOLD_UNASKED:
             for lease in askers:
-                for part in viewing.parts(text):
+                for part in viewing.parts(text, last=True):
                     lease.send(part)
 
     def asked(self, lease: client.Lease, message: Message) -> None:
