@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import math
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mpiboot.errors import ExitCode
 from mpiboot.link import control, messages
@@ -20,8 +19,9 @@ from mpiboot.model.record import replace
 from mpiboot.plan import modes, release, verdict
 from mpiboot.plan.sshlog import Line
 from mpiboot.report import catalogue, metrics
-from mpiboot.roles import beside, called, clearing, hooks, ranksignals, witness
+from mpiboot.roles import beside, clearing, hooks, ranksignals, witness
 from mpiboot.roles.agent import SOCKET, Agent
+from mpiboot.roles.answering import Answering
 from mpiboot.roles.clearing import Clearing
 from mpiboot.roles.fence import Fence
 from mpiboot.roles.leaving import Leaving
@@ -34,11 +34,8 @@ from mpiboot.runtime.within import came
 
 if TYPE_CHECKING:
     from mpiboot.roles.announcing import Announcer
-    from mpiboot.roles.metering import Metering
-    from mpiboot.roles.onlookers import Onlookers
 
 _SESSION_POLL_S = 1.0
-_CALLS = 16  # answers to a launcher's questions that are being found at the same time
 # What ranks and sshd have written is read before we testify: it lies there by now, and from a new
 # connection to a message it takes four turns of the loop.
 _TURNS = 12
@@ -63,7 +60,6 @@ class Worker:
         self._running = False
         self._unheld: set[Lease] = set()
         self._job_came = False
-        self._calls: set[asyncio.Future[None]] = set()
         self._service = Service(
             agent,
             on_login=self._login,
@@ -87,6 +83,7 @@ class Worker:
             beat_s=agent.settings.heartbeat_s,
             lost_s=agent.settings.lease_timeout_s,
         )
+        self._answering = Answering(agent, self._link)
         self._fence = Fence(self._link, Clearing(agent, self._link), self._witness)
         self._leaving = Leaving(agent, self._link)
         self._announcer = _announcer(agent, self._service)
@@ -254,53 +251,11 @@ class Worker:
             self._fence.hear(lease, message)
         elif message.kind == messages.WITNESS:
             self._testify(lease, _TURNS)
-        elif message.kind == messages.CALL:
-            self._call(called.answer(lease, message))
         else:
-            self._told_about_ranks(lease, message)
-
-    def _told_about_ranks(self, lease: Lease, message: Message) -> None:
-        if message.kind == messages.RANK:
-            self._link.tell_rank(messages.rank_message(message.body))
-        elif message.kind == messages.SIGNAL:
-            warned = ranksignals.obey(self._link, message)
-            if warned is not None:
-                lease.send(messages.warned_message(warned))
-        elif message.kind == messages.USAGE:
-            self._call(self._tell_usage(lease))
-        elif message.kind == messages.VIEW:
-            self._looked_on.answered(lease, message)
-        elif message.kind in (messages.LOOK, messages.STACKS):
-            from mpiboot.roles import stalling  # noqa: PLC0415 - few jobs hang
-
-            self._call(stalling.answer(self._link, self._agent, message, lease.send))
+            self._answering.hear(lease, message)
 
     def _show(self, client: Lease, message: Message) -> None:
-        self._looked_on.hear(client, message)
-
-    async def _tell_usage(self, lease: Lease) -> None:
-        lease.send(await self._metering.answer())
-
-    @functools.cached_property
-    def _metering(self) -> Metering:
-        from mpiboot.roles.metering import Metering  # noqa: PLC0415 - many jobs are never looked at
-
-        return Metering(self._agent, self._link)
-
-    @functools.cached_property
-    def _looked_on(self) -> Onlookers:
-        from mpiboot.roles.onlookers import Onlookers  # noqa: PLC0415 - as above
-
-        return Onlookers(self._agent, self._link, self._metering)
-
-    def _call(self, work: Coroutine[Any, Any, None]) -> None:
-        """Answer in the background; what is asked beside too many others stays unanswered."""
-        if len(self._calls) >= _CALLS:
-            work.close()
-            return
-        task = asyncio.ensure_future(work)
-        self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
+        self._answering.show(client, message)
 
     def _hear_phase(self, lease: Lease, message: Message) -> None:
         """Follow the job; a launcher that has too many leases goes, and its job comes all the same."""
@@ -352,8 +307,7 @@ class Worker:
         agent.enter(Stage.ENDING)
         if self._announcer is not None:
             self._announcer.stop()
-        if "_looked_on" in vars(self):
-            await self._looked_on.part()
+        await self._answering.part()
         self._link.stop()
         serving = self._service.sshd
         if serving is None or serving.child is None:
