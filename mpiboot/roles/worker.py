@@ -97,7 +97,9 @@ class Worker:
         """Serve until the job is over, then drain."""
         agent = self._agent
         try:
-            if await agent.unless_stopped(self._become_ready()):
+            started = await agent.unless_stopped(self._become_ready())
+            # A quick launcher's ranks may run here before our own proof of a login is done.
+            if started or self._running:
                 return await self._serve()
             return verdict.of_stop(agent.stop_signal or 15, "starting")
         finally:

@@ -112,3 +112,23 @@ def test_life_04_ranks_save_their_work(agents: Agents, mpi: Mpi, who: str) -> No
     assert time.monotonic() - begun < 30
     assert launcher.out.count(b"saved") == 2, launcher.log
     agents.assert_global()
+
+
+def test_life_04_ranks_save_their_work_on_a_worker_that_still_starts(
+    agents: Agents, tmp_path: Path
+) -> None:
+    """TERM to a worker whose own proof of a login takes longer than a launcher's: its ranks are warned."""
+    slow = tmp_path / "bin"
+    slow.mkdir()
+    (slow / "ssh").write_text('#!/bin/sh\nsleep 60\nexec /usr/bin/ssh "$@"\n')
+    (slow / "ssh").chmod(0o755)
+    w1 = agents.worker("w1", env={"PATH": f"{slow}:/usr/sbin:/usr/bin:/sbin:/bin"})
+    launcher = agents.launcher(PYTHON, *program("save_on_term.py", "0.5", "3")[1:])
+    eventually(lambda: assert_up(launcher, 1), 30)
+    assert w1.status["stage"] == "starting"
+    w1.pod.send(signal.SIGTERM)
+    assert launcher.wait(60) == 241, launcher.log
+    assert launcher.out.count(b"saved") == 1, launcher.log
+    assert "w1 was told to stop" in launcher.log
+    assert w1.wait() == 143
+    agents.assert_global()
