@@ -70,6 +70,9 @@ def schema(argv: Sequence[str], _env: Mapping[str, str]) -> int:
 
 def version(argv: Sequence[str], env: Mapping[str, str]) -> int:
     """Show the version."""
+    if not argv:  # what programs ask most; to parse nothing takes as long as all the rest
+        print(f"mpiboot {__version__}")
+        return 0
     made = flags.bare("mpiboot version", "Show the version.")
     made.add_argument(
         "--json", action="store_true", help="with Python, platform, dependencies, MPI and OpenSSH"
