@@ -110,7 +110,8 @@ def head(job: Job, page: Page, *, low: bool = False) -> list[Text]:
 
 def _title(job: Job, page: Page) -> Text:
     line = page.line(job.sender or "this container", "bold")
-    stage = job.stage if job.stage not in (job.phase.lower(), "ended", "") else ""
+    plain = job.outcome is not None or job.stage in (job.phase.lower(), "ended", "")
+    stage = "" if plain else job.stage
     how = page.literal(f"{job.phase or 'Unknown'}{f', {stage}' if stage else ''}")
     left = page.width - cell_len(line.plain) - 2
     if left < min(len(how), 9):
