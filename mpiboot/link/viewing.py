@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
+from typing import Protocol
 
 from mpiboot.link import messages
 from mpiboot.link.messages import Message
@@ -17,6 +18,14 @@ _PART = 30_000  # characters: each may take two bytes more in a message
 _MOST = 64 << 20  # of a whole view: 10,000 workers need a tenth of it
 _ANSWER_S = 8.0  # a worker asks its launcher first
 _LINE = 2 * messages.MAX_LINE
+
+
+class Peer(Protocol):
+    """The other end of a connection."""
+
+    def send(self, message: Message) -> None:
+        """Send it a line."""
+
 
 ASK = Message(kind=messages.VIEW)
 
@@ -51,6 +60,18 @@ def parts(text: str, *, last: bool = False) -> Iterator[Message]:
         last: as for `part`.
     """
     return (part(text, at, last=last) for at in range(0, max(1, len(text)), _PART))
+
+
+def tell(peer: Peer, text: str, *, last: bool = False) -> None:
+    """Send a whole view to somebody who takes in what comes.
+
+    Args:
+        peer: the connection.
+        text: JSON in ASCII.
+        last: as for `part`.
+    """
+    for message in parts(text, last=last):
+        peer.send(message)
 
 
 def is_last(message: Message) -> bool:

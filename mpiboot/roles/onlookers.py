@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from weakref import WeakKeyDictionary
 
 from mpiboot import log
 from mpiboot.link import viewing
@@ -16,11 +15,11 @@ from mpiboot.report.timeline import wall_clock
 from mpiboot.report.view import View, Worker
 from mpiboot.roles import farewell
 from mpiboot.roles.agent import Agent
+from mpiboot.roles.lookers import Lookers
 from mpiboot.roles.metering import Metering
 
 _MOST = 16  # who wait at the same time
 _ANSWER_S = 5.0
-_LOOKED_S = 10.0  # who has asked within this time is taken to be still looking
 
 
 class Onlookers:
@@ -42,7 +41,7 @@ class Onlookers:
         self._end = ""
         self._ended_by: Lease | None = None
         self._waiting: list[Lease] = []
-        self._lookers: WeakKeyDictionary[Lease, float] = WeakKeyDictionary()
+        self._lookers: Lookers[Lease] = Lookers()
         self._asked: Lease | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._own: asyncio.Task[None] | None = None
@@ -50,7 +49,7 @@ class Onlookers:
     def hear(self, client: Lease, _message: Message) -> None:
         """Take in somebody who wants to see the job."""
         self._waiting = [*self._waiting, client][-_MOST:]
-        self._lookers[client] = asyncio.get_running_loop().time()
+        self._lookers.asked(client)
         if self._ended_by is not None and self._link.leases <= {self._ended_by}:
             self._tell(self._end)
             return
@@ -82,16 +81,12 @@ class Onlookers:
         text = self._last.take(message)
         if text is not None:
             self._end, self._ended_by = text, lease
-            self._waiting = self._recent()
+            self._waiting = self._lookers.still()
             self._tell(text)
-
-    def _recent(self) -> list[Lease]:
-        now = asyncio.get_running_loop().time()
-        return [one for one, at in self._lookers.items() if now - at < _LOOKED_S]
 
     async def part(self) -> None:
         """Let those who look on read what they were told last: everything here is ended soon."""
-        await farewell.take([one.pid for one in self._recent()])
+        await farewell.take([one.pid for one in self._lookers.still()])
 
     def _tell(self, text: str) -> None:
         if self._timer is not None:
@@ -99,8 +94,7 @@ class Onlookers:
         self._asked = self._timer = None
         waiting, self._waiting = self._waiting, []
         for client in waiting:
-            for part in viewing.parts(text):
-                client.send(part)
+            viewing.tell(client, text)
 
     def _tell_own(self) -> None:
         """Tell what this worker knows by itself: no launcher holds it, or it does not answer."""

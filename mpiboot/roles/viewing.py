@@ -24,11 +24,11 @@ from mpiboot.report.view import View, Worker
 from mpiboot.roles import farewell
 from mpiboot.roles.agent import Agent
 from mpiboot.roles.launcher_view import LauncherView
+from mpiboot.roles.lookers import LOOKED_S, Lookers
 from mpiboot.roles.metering import Metering
 from mpiboot.runtime.within import came
 
 _FIRST, _THEN = 0.5, 2.0  # pauses between two views, from one reading of what is used to the next
-_LOOKED_S = 10.0  # who has asked within this time is taken to be still looking
 _AT_ONCE = 64  # workers that are asked together; then the loop gets its turn
 _WORKERS_PER_S = 500  # a view of so many costs a hundredth of a second to make and some to draw
 _QUIET_S = 5.0
@@ -51,49 +51,47 @@ class Viewing:
         self._metering = Metering(agent, link)
         self._own_meter = Meter()
         self._meter_task: asyncio.Task[None] | None = None
-        self._looked_at = -_LOOKED_S
-        self._made_at = -_LOOKED_S
+        self._looked_at = -LOOKED_S
+        self._made_at = -LOOKED_S
         self._text = self._end = ""
         self._fetched: WeakKeyDictionary[client.Lease, str] = WeakKeyDictionary()
-        self._lookers: WeakKeyDictionary[Lease, float] = WeakKeyDictionary()
-        self._askers: WeakKeyDictionary[client.Lease, float] = WeakKeyDictionary()
+        self._lookers: Lookers[Lease] = Lookers()
+        self._askers: Lookers[client.Lease] = Lookers()
         self._over = asyncio.Event()
         agent.on_ended = self.close
 
     def close(self) -> None:
         """Let those who look on see the end."""
         self._over.set()
+        self._made_at = -LOOKED_S  # what was made before does not show the end
         if self._meter_task is not None:
             self._meter_task.cancel()
 
     def hear(self, looker: Lease, _message: Message) -> None:
         """Answer somebody in this container."""
-        self._lookers[looker] = self._clock()
-        for part in viewing.parts(self.text()):
-            looker.send(part)
+        self._lookers.asked(looker)
+        viewing.tell(looker, self.text())
 
     async def part(self, outcome: Outcome) -> None:
         """Show those who look on in this container how it ends, and let them leave."""
-        lookers = [one for one, at in self._lookers.items() if self._clock() - at < _LOOKED_S]
+        lookers = self._lookers.still()
         if lookers:
-            self._end = text = self._made(outcome)
+            self._end = self._made(outcome)
             for looker in lookers:
-                for part in viewing.parts(text):
-                    looker.send(part)
+                viewing.tell(looker, self._end)
             await farewell.take([looker.pid for looker in lookers])
 
     def tell_workers(self, outcome: Outcome) -> None:
         """Show those who look on in workers' containers how it ends."""
-        askers = [one for one, at in self._askers.items() if self._clock() - at < _LOOKED_S]
+        askers = self._askers.still()
         text = self._made(outcome) if askers else ""
         if len(text) <= _TOLD_UNASKED:
             for lease in askers:
-                for part in viewing.parts(text, last=True):
-                    lease.send(part)
+                viewing.tell(lease, text, last=True)
 
     def asked(self, lease: client.Lease, message: Message) -> None:
         """Answer a worker in whose container somebody looks, one part at a time."""
-        self._askers[lease] = self._clock()
+        self._askers.asked(lease)
         at = viewing.asked_at(message)
         text = self._fetched.pop(lease, "") if at else self.text()
         if at < len(text):
@@ -111,7 +109,6 @@ class Viewing:
                 yield f"event: view\ndata: {text}\n\n".encode()
                 shown, shown_at = text, self._clock()
             await came(self._over, self._pause_s)
-        self._made_at = -_LOOKED_S
         yield f"event: view\ndata: {self.text()}\n\nevent: end\ndata: {{}}\n\n".encode()
 
     @property
@@ -138,7 +135,7 @@ class Viewing:
     async def _meter(self) -> None:
         """Ask all what they use, as long as somebody looks; soon again at first, for a measure of it."""
         pauses = _FIRST
-        while self._clock() - self._looked_at < _LOOKED_S:
+        while self._clock() - self._looked_at < LOOKED_S:
             if self._known.book is not None:
                 self._own_meter.take(await self._metering.read())
             for number, lease in enumerate(self._known.leases(), start=1):

@@ -294,6 +294,15 @@ def program(name: str, *words: str) -> tuple[str, ...]:
     return (PYTHON, "-u", str(PROGRAMS / name), *words)
 
 
+def slow_ssh(directory: Path, seconds: int) -> str:
+    """Lay an ssh that waits before it does anything; return the PATH that finds it first."""
+    place = directory / "bin"
+    place.mkdir()
+    (place / "ssh").write_text(f'#!/bin/sh\nsleep {seconds}\nexec /usr/bin/ssh "$@"\n')
+    (place / "ssh").chmod(0o755)
+    return f"{place}:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
 def _hide_bashrc(directory: Path) -> tuple[Bind, ...]:
     """Cover root's .bashrc, which every ssh session reads: this machine's is not the images'."""
     path = Path(pwd.getpwuid(0).pw_dir) / ".bashrc"

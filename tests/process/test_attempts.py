@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.agents import PYTHON, Agent, Agents, program
+from tests.helpers.agents import PYTHON, Agent, Agents, program, slow_ssh
 from tests.helpers.eventually import eventually
 from tests.helpers.mpis import MPIS, Mpi
 
@@ -118,11 +118,7 @@ def test_life_04_ranks_save_their_work_on_a_worker_that_still_starts(
     agents: Agents, tmp_path: Path
 ) -> None:
     """TERM to a worker whose own proof of a login takes longer than a launcher's: its ranks are warned."""
-    slow = tmp_path / "bin"
-    slow.mkdir()
-    (slow / "ssh").write_text('#!/bin/sh\nsleep 60\nexec /usr/bin/ssh "$@"\n')
-    (slow / "ssh").chmod(0o755)
-    w1 = agents.worker("w1", env={"PATH": f"{slow}:/usr/sbin:/usr/bin:/sbin:/bin"})
+    w1 = agents.worker("w1", env={"PATH": slow_ssh(tmp_path, 60)})
     launcher = agents.launcher(PYTHON, *program("save_on_term.py", "0.5", "3")[1:])
     eventually(lambda: assert_up(launcher, 1), 30)
     assert w1.status["stage"] == "starting"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.agents import Agent, Agents
+from tests.helpers.agents import Agent, Agents, slow_ssh
 from tests.helpers.eventually import eventually
 from tests.helpers.keyfiles import make_key_directory
 from tests.helpers.mpis import MPIS, Mpi
@@ -203,11 +203,7 @@ def test_a_launcher_that_is_sooner_than_the_workers_own_proof(
     agents: Agents, tmp_path: Path
 ) -> None:
     """Its sessions count as well: the job has run where the worker says so, ready or not."""
-    slow = tmp_path / "bin"
-    slow.mkdir()
-    (slow / "ssh").write_text('#!/bin/sh\nsleep 2\nexec /usr/bin/ssh "$@"\n')
-    (slow / "ssh").chmod(0o755)
-    worker = agents.worker("w1", env={"PATH": f"{slow}:/usr/sbin:/usr/bin:/sbin:/bin"})
+    worker = agents.worker("w1", env={"PATH": slow_ssh(tmp_path, 2)})
     launcher = agents.launcher("true", hosts="w1:1")
     assert launcher.wait() == 0, launcher.log
     assert logins(worker) == 1
