@@ -28,6 +28,7 @@ start_failed = hydra.start_failed
 exit_code = hydra.exit_code
 command_fault = hydra.command_fault
 site_params = hydra.site_params
+raw_output = hydra.raw_output
 survivor_code = hydra.survivor_code
 
 _VERSION = re.compile(r"Intel\(R\) MPI Library.*?Version\s+(\S+)", re.DOTALL)

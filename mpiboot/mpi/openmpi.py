@@ -179,6 +179,7 @@ class UserFlags:
         "--map-by": ("map-by", "bynode", "byslot", "ppr", "npernode", "N", "rank-by", "pernode"),
         "--wdir": ("wdir", "wd"),
         "--stdin": ("stdin",),
+        "--output": ("output",),
         "--tag-output": ("tag-output", "output"),
         "--timestamp-output": ("timestamp-output", "output"),
     }

@@ -23,6 +23,10 @@ SPOILS_STDOUT = True
 DIES_OF_SIGPIPE = False
 CLOSES_EACH = False
 SITE_FILES = openmpi.SITE_FILES
+# From this release on it puts half a line only before the rest of the same line. Until then (5.0.7,
+# 5.0.8, 5.0.10) half a line that waits for its rest may come out with another rank's line, and on the
+# other stream; `raw` lets pieces through as they come, as Open MPI 4 does.
+_KEEPS_HALVES = (5, 0, 11)
 # Segments of `btl sm`: where more than 16 MiB are not free it makes none, and without TCP the job fails.
 NEEDS = Needs(rank_shm_bytes=16 << 20, alone_too=False, rank_threads=2)
 
@@ -36,6 +40,7 @@ exit_code = openmpi.exit_code
 _LAST_INDEX = 32767
 
 _VERSION = re.compile(r"\(Open MPI\)\s+([5-9]\.\d+\.\d+\S*)")
+_NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _TEXTS = Texts(
     signal=re.compile(
         r"prte(?:run)? noticed that process rank (\d{1,9}) with PID (\d+) on node (\S+) exited on signal (\d{1,2})\b"
@@ -88,12 +93,24 @@ def invocation(request: Request) -> Invocation:
     ]
     output: list[Words] = []
     if kinds and own.unless(("--tag-output",), ""):
-        output.append(Words(words=("--output", ",".join(kinds)), reason="yours"))
+        output.append(
+            Words(words=("--output", ",".join(kinds) + request.raw_output), reason="yours")
+        )
+    elif request.raw_output:
+        reason = "half a line of one rank would come out with another's, and on its stream"
+        output += own.unless(("--output", request.raw_output), reason)
     if request.no_stdin:
         reason = "a rank on another host would wait for its end for ever"
         output += own.unless(("--stdin", "none"), reason)
     words = openmpi.words(request, tuple(_params(request)), output, _LAST_INDEX)
     return Invocation(words=tuple(words))
+
+
+def raw_output(version: str) -> str:
+    """Tell releases that mix half lines to let pieces through as they come."""
+    found = _NUMBERS.match(version)
+    old = found is not None and tuple(int(number) for number in found.groups()) < _KEEPS_HALVES
+    return ":raw" if old else ""
 
 
 def _params(request: Request) -> Iterator[Param]:

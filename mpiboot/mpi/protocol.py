@@ -62,6 +62,7 @@ class Request:
         own_interface: name of the interface with that address; empty when not known.
         busy: whether a worker has fewer CPUs than slots, so that ranks must not spin.
         no_cma: whether a worker's ranks may not read each other's memory.
+        raw_output: what `raw_output` of the dialect says, where pieces of lines come to mpirun at all.
         tag_output: whether mpirun itself shall put the rank before each line.
         timestamp_output: whether mpirun itself shall put the time before each line.
         no_stdin: whether mpirun has nothing to pass on from its stdin.
@@ -96,6 +97,7 @@ class Request:
     own_interface: str = ""
     busy: bool = False
     no_cma: bool = False
+    raw_output: str = ""
     tag_output: bool = False
     timestamp_output: bool = False
     no_stdin: bool = False
@@ -194,6 +196,12 @@ class Dialect(Protocol):
     @property
     def SITE_FILES(self) -> tuple[str, ...]:  # noqa: N802 - a module constant
         """Files with site-wide parameters, relative to the prefix or absolute."""
+
+    def raw_output(self, version: str) -> str:
+        """Return what its option `--output` needs so that half a line stays with its rank and stream.
+
+        Empty: nothing.
+        """
 
     def recognise(self, version_text: str) -> str | None:
         """Tell the version from the text of `mpirun --version`, None when it is another MPI."""

@@ -196,7 +196,8 @@ class _Scene:
         # What the wrapper does, mpirun need not.
         no_stdin = request.no_stdin or bool(wrapper.feeds)
         quiet = replace(request, tag_output=False, timestamp_output=False, wdir="")
-        return replace(quiet, no_stdin=no_stdin), given
+        raw_output = "" if wrapper.nonce else request.raw_output  # frames are whole lines
+        return replace(quiet, no_stdin=no_stdin, raw_output=raw_output), given
 
     def _placed(self, environ: Mapping[str, str], exports: Sequence[Export]) -> Request:
         settings, ground, layout, choice = self.settings, self.ground, self.layout, self.choice
@@ -227,6 +228,7 @@ class _Scene:
             own_interface=ground.own_interface,
             busy=crowded or settings.oversubscribe,
             no_cma=any(one is None or one.cma is False for one in self.facts),
+            raw_output=self.dialect.raw_output(ground.version),
             tag_output=settings.tag_output,
             timestamp_output=settings.timestamp_output,
             no_stdin=ground.no_stdin,

@@ -73,9 +73,13 @@ def _note(words: Sequence[str], change: Change) -> str:
 
 
 def _missing(parts: Sequence[Context], job: Job, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield what hydra has no variable for, unless the user said it in some way."""
+    """Yield what there is no variable for, unless the user said it in some way."""
     said = {option.name for part in parts for option in part.options}
-    if job.openmpi or not any(part.program and part.rest for part in parts):
+    if not any(part.program and part.rest for part in parts):
+        return
+    if job.openmpi:
+        if job.raw_output and "output" not in said:
+            yield from ("--output", job.raw_output)
         return
     # Intel MPI sends the name beside that address; a variable names its interface instead.
     address = "" if job.own_interface and job.dialect == "Intel MPI" else job.own_address

@@ -137,6 +137,7 @@ def _scripts(ground: Ground, programs: Mapping[str, str], job: Job) -> list[Plan
 def _job(
     base: LaunchPlan, settings: Settings, dialect: Dialect, ground: Ground, layout: Layout
 ) -> Job:
+    framed = base.wrapper is not None and base.wrapper.nonce
     stays = settings.dvm and not _no_dvm(base, settings, dialect, ground, layout)
     return Job(
         dialect=dialect.NAME,
@@ -157,6 +158,7 @@ def _job(
         json_log=settings.log_format == "json" and settings.output_format != "json",
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
         discovery=discovery.path(settings, ground.directory) if settings.elastic else "",
+        raw_output="" if framed else dialect.raw_output(ground.version),
         dvm=f"{ground.directory}/{dvm.DIRECTORY}" if stays else "",
         prte=ground.prte if stays else "",
     )

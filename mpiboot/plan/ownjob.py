@@ -61,6 +61,8 @@ class Job:
         rsh_agent: program that reaches workers in place of ssh; empty: ssh.
         given: path of the file from which the hosts were taken; empty: they were not in one.
         ignore_sigpipe: whether its mpirun dies where it should not, unless it ignores this signal.
+        raw_output: what `--output` needs so that half a line stays with its rank and stream; empty:
+            nothing.
         dvm: directory of what its calls of mpirun know of the daemons that stay; empty: none stay.
         prte: path of the program that starts those.
     """
@@ -82,6 +84,7 @@ class Job:
     rsh_agent: str = ""
     given: str = ""
     ignore_sigpipe: bool = False
+    raw_output: str = ""
     dvm: str = ""
     prte: str = ""
 

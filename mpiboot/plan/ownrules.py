@@ -25,6 +25,7 @@ _REWORDED = {
     "display-diffable-map": ("--display", "map"),
     "display-devel-allocation": ("--display", "allocation"),
 }
+_LINES = frozenset(("tag", "timestamp"))  # forms of output that come with no qualifier
 _HYDRA_REWORDED = {
     "wd": "-wdir",
     "npernode": "-ppn",
@@ -117,6 +118,15 @@ def _renamed_mca(option: Option, job: Job) -> Change | None:
     return Change(words=("--prtemca", RENAMED[old], value), why=why)
 
 
+def _raw_output(option: Option, job: Job) -> Change | None:
+    """Keep half lines apart in the user's own form of output, too."""
+    kinds = option.value.split(",") if option.name == "output" and option.values else []
+    if not job.raw_output or not kinds or not _LINES.issuperset(kinds):
+        return None
+    why = "half a line of one rank would come out with another's, and on its stream"
+    return Change(words=("--output", option.value + job.raw_output), why=why)
+
+
 def _openmpi5(option: Option, job: Job) -> Change | None:
     mpi = f"Open MPI {job.version}"
     if option.name in _TWO_DASHES and (option.dashes == "-" or option.glued):
@@ -188,7 +198,7 @@ def _intel(option: Option, job: Job) -> Change | None:
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "Open MPI 4": (_same_hostfile, _known_hosts, _joined_mca),
-    "Open MPI 5": (_same_hostfile, _known_hosts, _joined_mca, _renamed_mca, _openmpi5),
+    "Open MPI 5": (_same_hostfile, _known_hosts, _joined_mca, _renamed_mca, _raw_output, _openmpi5),
     "MPICH": (_same_hostfile, _known_hosts, _hydra, _mpich),
     "Intel MPI": (_same_hostfile, _counted_hosts, _known_hosts, _hydra, _intel),
 }

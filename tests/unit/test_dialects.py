@@ -278,6 +278,39 @@ def test_flags_of_the_users_come_last_and_once(dialect: Dialect) -> None:
     assert "/mine" in words
 
 
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, [":raw"]),
+        ({"tag_output": True, "timestamp_output": True}, ["tag,timestamp:raw"]),
+        ({"mpirun_args": ("--tag-output",)}, [":raw"]),
+        ({"mpirun_args": ("--output", "dir=/d")}, ["dir=/d"]),
+    ],
+)
+def test_open_mpi_5_lets_half_lines_through(fields: dict[str, Any], expected: list[str]) -> None:
+    """Where it mixes them, unless the user has a form of output."""
+    called = openmpi5.invocation(request(raw_output=":raw", **fields))
+    words = [word for group in called.words for word in group.words]
+    assert [words[at + 1] for at, word in enumerate(words) if word == "--output"] == expected
+
+
+def test_frames_need_no_raw_output() -> None:
+    """They are whole lines, and stay so only where mpirun puts the halves of one together."""
+    hosts = CASES["two-hosts"].hosts
+    assert "--output :raw" in plan_of(openmpi5, Case(hosts)).text()
+    tagged = Case(hosts, replace(SEEDS, tag_output=True))
+    assert "--output" not in plan_of(openmpi5, tagged).text()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.NAME.replace(" ", "").lower())
+def test_half_lines_are_mixed_by_open_mpi_5_before_5_0_11(dialect: Dialect) -> None:
+    """As seen on 5.0.7, 5.0.8 and 5.0.10, and no longer on 5.0.11."""
+    versions = ("5.0.0rc12", "5.0.7", "5.0.10", "5.0.11", "5.1.0a1", "6.0.0", "4.1.4", "unknown")
+    mixing = [version for version in versions if dialect.raw_output(version)]
+    older = ["5.0.0rc12", "5.0.7", "5.0.10", "4.1.4"]
+    assert mixing == (older if dialect is openmpi5 else [])
+
+
 @pytest.mark.parametrize("name", HYDRAS)
 def test_what_is_not_on_hydra_is_refused_by_name(name: str) -> None:
     """An MCA parameter or a mapping that hydra cannot do is no silent nothing."""

@@ -158,6 +158,24 @@ def test_ranks_are_wrapped(dialect: str) -> None:
     assert translated(dialect, "-np 1", wrapper=wrapper) == "-np 1"
 
 
+def test_half_lines_are_kept_apart_where_mpirun_mixes_them() -> None:
+    """Pieces come as they are written, in the form that the user wants, unless that has a qualifier."""
+    cases = {
+        "-np 2 x": "--output :raw -np 2 x",
+        "-np 1 x : -np 1 y": "--output :raw -np 1 x : -np 1 y",
+        "--tag-output x": "--output :raw --tag-output x",
+        "--output tag,timestamp x": "--output tag,timestamp:raw x",
+        "--output tag:nocopy x": "--output tag:nocopy x",
+        "--output dir=/d x": "--output dir=/d x",
+        "-np 2 x --output tag": "--output :raw -np 2 x --output tag",
+        "--version": "--version",
+    }
+    for text, expected in cases.items():
+        assert translated("Open MPI 5", text, raw_output=":raw") == expected
+        assert translated("Open MPI 5", expected, raw_output=":raw") == expected
+        assert translated("Open MPI 5", text) == text
+
+
 def test_each_change_is_told_once() -> None:
     """A note names what was written, what became of it, and why."""
     text = "-np 1 -bind-to none a : -np 1 -bind-to none -q b"
