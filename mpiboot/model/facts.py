@@ -42,6 +42,8 @@ class Facts:
         addresses: its addresses on all interfaces but loopback.
         networks: those of them whose interface is up, with name and prefix.
         cpus: CPUs it may use: the smaller of cgroup quota, cpuset and affinity (may be a fraction).
+        cpu_list: those that its affinity allows, as the kernel lists them, `0-3,8`.
+        machine: the kernel's boot id, the same in all containers of a machine; empty unknown.
         gpus: GPUs visible to a session.
         memory_bytes: limit of its cgroup, else the machine's memory; 0 unknown.
         shm_bytes: size of /dev/shm; 0 when absent.
@@ -69,6 +71,8 @@ class Facts:
     addresses: tuple[str, ...] = ()
     networks: tuple[Network, ...] = ()
     cpus: float = 0.0
+    cpu_list: str = ""
+    machine: str = ""
     gpus: int = 0
     memory_bytes: int = 0
     shm_bytes: int = 0
@@ -106,6 +110,8 @@ def from_json(data: Mapping[str, object]) -> Facts:
         addresses=_texts(data, "addresses"),
         networks=_networks(data, "networks"),
         cpus=min(_number(data, "cpus"), _MOST_CPUS),
+        cpu_list=_text(data, "cpu_list"),
+        machine=_text(data, "machine")[:64],
         gpus=min(int(_number(data, "gpus")), 1024),
         memory_bytes=int(_number(data, "memory_bytes")),
         shm_bytes=int(_number(data, "shm_bytes")),

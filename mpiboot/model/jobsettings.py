@@ -75,7 +75,7 @@ class JobSettings:
         "text",
         "",
         "bind each rank to: none, core, socket, numa or hwthread; else none with --profile"
-        " horovod, the MPI's own default with plain",
+        " horovod or where ranks share CPUs, the MPI's own default elsewhere",
         roles=LAUNCHING,
         metavar="WHAT",
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from mpiboot.mpi import hydra
-from mpiboot.mpi.protocol import Export, Invocation, Needs, Request, Variable, Words
+from mpiboot.mpi.protocol import BUSY, Export, Invocation, Needs, Request, Variable, Words
 
 NAME = "Intel MPI"
 FAMILY = hydra.FAMILY
@@ -88,6 +88,8 @@ def _of_this_mpi(request: Request) -> Iterator[Export]:
         yield Export(name="I_MPI_PIN", value="0" if pin == "0" else "1", reason=reason)
         if pin not in ("0", "1"):
             yield Export(name="I_MPI_PIN_DOMAIN", value=pin, reason=reason)
+    if request.busy and "I_MPI_WAIT_MODE" not in request.environ:
+        yield Export(name="I_MPI_WAIT_MODE", value="1", reason=BUSY)
     if "/" in request.mpirun and _LIBRARIES not in taken:
         # A wheel has no script that sets this; without it a rank cannot load libfabric.
         own = request.mpirun.rsplit("/", 2)[0] + "/lib"

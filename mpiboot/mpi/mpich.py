@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from mpiboot.mpi import hydra
-from mpiboot.mpi.protocol import Export, Invocation, Needs, Request, Variable, Words
+from mpiboot.mpi.protocol import BUSY, Export, Invocation, Needs, Request, Variable, Words
 
 NAME = "MPICH"
 FAMILY = hydra.FAMILY
@@ -73,8 +73,7 @@ def invocation(request: Request) -> Invocation:
 
 def _yielding(request: Request) -> Iterator[Export]:
     if request.busy and "MPIR_CVAR_ENABLE_HEAVY_YIELD" not in request.environ:
-        reason = "a worker has fewer CPUs than ranks: waiting ranks let others run"
-        yield Export(name="MPIR_CVAR_ENABLE_HEAVY_YIELD", value="1", reason=reason)
+        yield Export(name="MPIR_CVAR_ENABLE_HEAVY_YIELD", value="1", reason=BUSY)
 
 
 def _variables(request: Request) -> Iterator[Variable]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mpiboot.model.outcome import Failure
 from mpiboot.model.record import dataclass
-from mpiboot.mpi.protocol import Node, Request, Words
+from mpiboot.mpi.protocol import BUSY, Node, Request, Words
 
 FAMILY = "openmpi"
 SITE_FILES = ("etc/openmpi-mca-params.conf", "/etc/openmpi/openmpi-mca-params.conf")
@@ -149,8 +149,7 @@ def _shared(request: Request, last_index: int | None) -> Iterator[Param]:
                 name="oob_tcp_if_exclude", value="lo", reason=reason, same=("oob_tcp_if_include",)
             )
     if request.busy:
-        reason = "a worker has fewer CPUs than ranks: waiting ranks let others run"
-        yield Param(name="mpi_yield_when_idle", value="1", reason=reason)
+        yield Param(name="mpi_yield_when_idle", value="1", reason=BUSY)
     if request.horovod:
         reason = "Horovod: plain point-to-point, no probing of fabrics"
         yield Param(name="pml", value="ob1", reason=reason)

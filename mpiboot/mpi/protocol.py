@@ -8,6 +8,8 @@ from typing import Protocol
 from mpiboot.model.outcome import Failure
 from mpiboot.model.record import dataclass
 
+BUSY = "fewer CPUs than ranks: waiting ranks let others run"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
@@ -60,7 +62,7 @@ class Request:
         last_index: the highest of the kernel's numbers of those interfaces; 0: none is known.
         own_address: address of this container as the workers reach it; empty when not known.
         own_interface: name of the interface with that address; empty when not known.
-        busy: whether a worker has fewer CPUs than slots, so that ranks must not spin.
+        busy: whether there are fewer CPUs than ranks somewhere, so that these must not spin.
         no_cma: whether a worker's ranks may not read each other's memory.
         raw_output: what `raw_output` of the dialect says, where pieces of lines come to mpirun at all.
         tag_output: whether mpirun itself shall put the rank before each line.

@@ -22,6 +22,7 @@ from mpiboot.plan import (
     program,
     rankenv,
     remarks,
+    sharing,
     takeover,
     wrapping,
 )
@@ -32,7 +33,10 @@ from mpiboot.plan.networks import Choice
 from mpiboot.plan.parties import Party
 from mpiboot.plan.program import Look
 from mpiboot.plan.rankenv import Decision, Rules
+from mpiboot.plan.sharing import Sharing
 from mpiboot.plan.wrapping import Wrapper
+
+_IN_COMMON = "workers of one machine: each would bind its ranks to the same CPUs"
 
 
 def prepare(
@@ -63,7 +67,7 @@ def prepare(
         command = program.command(command, look)
     called = _call(dialect, replace(request, command=wrapping.command(wrapper, command)))
     kept = scene.kept()
-    told = remarks.told(layout, facts, scene.choice, differing, kept)
+    told = remarks.told(scene.sharing.crowds, scene.choice, differing, kept)
     lost = wrapping.unsorted(settings, wrapper)
     warned = tuple(
         filter(None, (*limits.warnings(layout, facts, ground.facts, dialect.NEEDS), lost))
@@ -80,6 +84,7 @@ def prepare(
         shm_bytes=limits.shm_sizes(layout, facts),
         kept=tuple((one.name, one.reason) for one in kept),
         wrapper=wrapper,
+        sharing=scene.sharing,
         pipe_stdout=dialect.SPOILS_STDOUT,
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
         open_files=scene.open_files,
@@ -115,6 +120,15 @@ class _Scene:
         """The network that the ranks use."""
         interface = self.settings.interface
         return networks.choose(self.hosts, (interface,) if interface else ())
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """What the ranks leave each other of the workers' CPUs."""
+        places, own = self.layout.places, self.ground.facts
+        facts = [
+            one if place.address else own for place, one in zip(places, self.facts, strict=True)
+        ]
+        return sharing.look(places, facts)
 
     @property
     def rdma(self) -> bool:
@@ -201,11 +215,11 @@ class _Scene:
 
     def _placed(self, environ: Mapping[str, str], exports: Sequence[Export]) -> Request:
         settings, ground, layout, choice = self.settings, self.ground, self.layout, self.choice
-        crowded = bool(remarks.crowds(layout, self.facts))
+        busy = bool(self.sharing.crowds) or settings.oversubscribe
         # A bare Open MPI 5 binds to cores, and gives up where there are fewer of them than slots.
-        free = self.horovod or crowded or settings.oversubscribe
+        free = self.horovod or busy or self.sharing.shared
         threads = "Horovod: threads of a rank use all its CPUs"
-        why = threads if self.horovod else "more ranks than CPUs"
+        why = threads if self.horovod else "more ranks than CPUs" if busy else _IN_COMMON
         return Request(
             mpirun=ground.mpirun,
             hostfile=f"{ground.directory}/hostfile",
@@ -226,7 +240,7 @@ class _Scene:
             last_index=choice.last_index,
             own_address=ground.own_address,
             own_interface=ground.own_interface,
-            busy=crowded or settings.oversubscribe,
+            busy=busy,
             no_cma=any(one is None or one.cma is False for one in self.facts),
             raw_output=self.dialect.raw_output(ground.version),
             tag_output=settings.tag_output,

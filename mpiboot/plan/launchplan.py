@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from mpiboot.model.record import dataclass
 from mpiboot.mpi.protocol import Variable, Words
 from mpiboot.plan import neighbours, passenv
+from mpiboot.plan.sharing import Sharing
 from mpiboot.plan.wrapping import Wrapper
 
 
@@ -54,6 +55,7 @@ class LaunchPlan:
         shm_bytes: size of /dev/shm by host, where it is known.
         kept: variables of this container that ranks do not get, each with the reason.
         wrapper: what each rank is started through; None: nothing.
+        sharing: what the ranks leave each other of the workers' CPUs.
         own: whether the job's command starts mpirun itself.
         pipe_stdout: whether mpirun gets a stdout of its own.
         ignore_sigpipe: whether mpirun dies where it should not, unless it ignores this signal.
@@ -73,6 +75,7 @@ class LaunchPlan:
     shm_bytes: Mapping[str, int]
     kept: tuple[tuple[str, str], ...]
     wrapper: Wrapper | None
+    sharing: Sharing
     own: bool = False
     pipe_stdout: bool = False
     ignore_sigpipe: bool = False

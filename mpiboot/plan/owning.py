@@ -59,7 +59,9 @@ def plan(
         variables=variables,
         environ={**base.environ, **{one.name: one.value for one in variables}},
         notes=(*base.notes, *changes.notes, win),
-        told=tuple(filter(None, (*changes.notes, wrapping.unheard(settings), anew))),
+        told=tuple(
+            filter(None, (*base.sharing.crowds, *changes.notes, wrapping.unheard(settings), anew))
+        ),
         kept=(),
         own=True,
         ignore_sigpipe=False,
@@ -138,6 +140,7 @@ def _job(
     base: LaunchPlan, settings: Settings, dialect: Dialect, ground: Ground, layout: Layout
 ) -> Job:
     framed = base.wrapper is not None and base.wrapper.nonce
+    busy = bool(base.sharing.crowds) or settings.oversubscribe
     stays = settings.dvm and not _no_dvm(base, settings, dialect, ground, layout)
     return Job(
         dialect=dialect.NAME,
@@ -158,6 +161,8 @@ def _job(
         json_log=settings.log_format == "json" and settings.output_format != "json",
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
         discovery=discovery.path(settings, ground.directory) if settings.elastic else "",
+        busy=busy,
+        unbound=(busy or base.sharing.shared) and not settings.bind_to,
         raw_output="" if framed else dialect.raw_output(ground.version),
         dvm=f"{ground.directory}/{dvm.DIRECTORY}" if stays else "",
         prte=ground.prte if stays else "",

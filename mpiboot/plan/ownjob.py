@@ -61,6 +61,8 @@ class Job:
         rsh_agent: program that reaches workers in place of ssh; empty: ssh.
         given: path of the file from which the hosts were taken; empty: they were not in one.
         ignore_sigpipe: whether its mpirun dies where it should not, unless it ignores this signal.
+        busy: whether workers have fewer CPUs than ranks, so that these must not spin.
+        unbound: whether ranks would be bound to CPUs that others use, too.
         raw_output: what `--output` needs so that half a line stays with its rank and stream; empty:
             nothing.
         dvm: directory of what its calls of mpirun know of the daemons that stay; empty: none stay.
@@ -84,6 +86,8 @@ class Job:
     rsh_agent: str = ""
     given: str = ""
     ignore_sigpipe: bool = False
+    busy: bool = False
+    unbound: bool = False
     raw_output: str = ""
     dvm: str = ""
     prte: str = ""
@@ -153,26 +157,40 @@ def _translated(environ: Mapping[str, str]) -> dict[str, str]:
 def _defaults(job: Job) -> Iterator[tuple[str, str]]:
     """Yield what is set unless the user did; the reasons are those of the dialects."""
     if job.dialect == "MPICH":
-        yield "HYDRA_HOST_FILE", job.hostfile
-        yield "HYDRA_LAUNCHER", "rsh" if job.rsh_agent else "ssh"
-        if job.rsh_agent:
-            yield "HYDRA_LAUNCHER_EXEC", job.rsh_agent
+        yield from _mpich(job)
     elif job.dialect == "Intel MPI":
-        yield "I_MPI_HYDRA_HOST_FILE", job.hostfile
-        yield "I_MPI_HYDRA_BOOTSTRAP", "rsh" if job.rsh_agent else "ssh"
-        if job.rsh_agent:
-            yield "I_MPI_HYDRA_BOOTSTRAP_EXEC", job.rsh_agent
-        slots = {count for _, count in job.hosts}
-        if len(slots) == 1:
-            # It reads no slots in a file that a variable names, and takes all cores of a host.
-            yield "I_MPI_PERHOST", str(slots.pop())
-        if job.own_interface:
-            # Else workers are told to call back to this container's name, which few of them resolve.
-            yield "I_MPI_HYDRA_IFACE", job.own_interface
-        if len(job.hosts) > _TREE:
-            yield "I_MPI_HYDRA_BRANCH_COUNT", str(len(job.hosts))
+        yield from _intel(job)
     else:
         yield from _openmpi(job)
+
+
+def _mpich(job: Job) -> Iterator[tuple[str, str]]:
+    yield "HYDRA_HOST_FILE", job.hostfile
+    yield "HYDRA_LAUNCHER", "rsh" if job.rsh_agent else "ssh"
+    if job.rsh_agent:
+        yield "HYDRA_LAUNCHER_EXEC", job.rsh_agent
+    if job.busy:
+        yield "MPIR_CVAR_ENABLE_HEAVY_YIELD", "1"
+
+
+def _intel(job: Job) -> Iterator[tuple[str, str]]:
+    yield "I_MPI_HYDRA_HOST_FILE", job.hostfile
+    yield "I_MPI_HYDRA_BOOTSTRAP", "rsh" if job.rsh_agent else "ssh"
+    if job.rsh_agent:
+        yield "I_MPI_HYDRA_BOOTSTRAP_EXEC", job.rsh_agent
+    slots = {count for _, count in job.hosts}
+    if len(slots) == 1:
+        # It reads no slots in a file that a variable names, and takes all cores of a host.
+        yield "I_MPI_PERHOST", str(slots.pop())
+    if job.own_interface:
+        # Else workers are told to call back to this container's name, which few of them resolve.
+        yield "I_MPI_HYDRA_IFACE", job.own_interface
+    if len(job.hosts) > _TREE:
+        yield "I_MPI_HYDRA_BRANCH_COUNT", str(len(job.hosts))
+    if job.unbound:
+        yield "I_MPI_PIN", "0"
+    if job.busy:
+        yield "I_MPI_WAIT_MODE", "1"
 
 
 def _openmpi(job: Job) -> Iterator[tuple[str, str]]:
@@ -191,8 +209,12 @@ def _openmpi(job: Job) -> Iterator[tuple[str, str]]:
         params["plm_rsh_agent"] = job.rsh_agent
     if len(job.hosts) > _CONCURRENT:
         params["plm_rsh_num_concurrent"] = str(len(job.hosts))
+    if job.unbound:
+        params["hwloc_base_binding_policy"] = "none"
     if job.dotted_names:
         params["orte_keep_fqdn_hostnames"] = "1"
+    if job.busy:
+        yield "OMPI_MCA_mpi_yield_when_idle", "1"
     new = job.dialect == _OPENMPI5
     for name, value in params.items():
         yield f"PRTE_MCA_{RENAMED[name]}" if new else f"OMPI_MCA_{name}", value

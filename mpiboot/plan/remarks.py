@@ -14,27 +14,17 @@ from mpiboot.plan.rankenv import Decision
 
 
 def told(
-    layout: Layout,
-    facts: Sequence[Facts | None],
+    crowds: Sequence[str],
     choice: Choice,
     notes: Sequence[str],
     kept: Sequence[Decision],
 ) -> list[str]:
     """Return what the log shows at once."""
     return [
-        *crowds(layout, facts),
+        *crowds,
         *([f"network {choice.reason}"] if choice.cidrs or choice.included else []),
         *notes,
         *(f"{one.name}: {one.reason}" for one in kept if one.wanted),
-    ]
-
-
-def crowds(layout: Layout, facts: Sequence[Facts | None]) -> list[str]:
-    """Name the workers that have fewer CPUs than slots: spinning ranks would starve each other."""
-    return [
-        f"{place.name} has {one.cpus:g} CPUs for {place.slots} slots: waiting ranks let others run"
-        for one, place in zip(facts, layout.places, strict=True)
-        if one is not None and 0 < one.cpus < place.slots
     ]
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mpiboot import __version__
@@ -38,6 +38,8 @@ def facts(env: Mapping[str, str], link: str = "") -> Facts:
         addresses=tuple(addresses()),
         networks=tuple(networks()),
         cpus=cpus(),
+        cpu_list=cpu_list(os.sched_getaffinity(0)),
+        machine=kernel_text("/proc/sys/kernel/random/boot_id").strip(),
         gpus=gpus(env),
         memory_bytes=_memory(),
         shm_bytes=shm_bytes,
@@ -103,6 +105,17 @@ def cpus() -> float:
     allowed = float(len(os.sched_getaffinity(0)))
     quota = _quota()
     return min(allowed, quota) if quota else allowed
+
+
+def cpu_list(cpus: Iterable[int]) -> str:
+    """Write CPUs as the kernel does, `0-3,8`."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and runs[-1][-1] == cpu - 1:
+            runs[-1][1:] = [cpu]
+        else:
+            runs.append([cpu])
+    return ",".join("-".join(map(str, run)) for run in runs)
 
 
 def _quota() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -247,6 +248,38 @@ def test_res_03_enough_cpus(box: Box) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "mpi_yield_when_idle" not in done.stderr
+
+
+@pytest.mark.parametrize("stack", ["openmpi4", "openmpi5", "mpich", "intelmpi"])
+@pytest.mark.parametrize("own", [(), ("mpirun",)], ids=["agent", "own"])
+def test_containers_of_one_machine_do_not_spin(box: Box, stack: str, own: tuple[str, ...]) -> None:
+    """Four with a rank each have two CPUs: nobody binds, and waiting ranks let others run.
+
+    Without that 2,000 barriers take from 20 s on.
+    """
+    for name in ("w1", "w2", "w3", "w4"):
+        cpus = ("--cpuset-cpus", "0,1") if len(os.sched_getaffinity(0)) > 1 else ()
+        box.start(name, "worker", image=image(stack, "-test"), options=(*MOUNT, *cpus))
+    done = launch(
+        box, stack, *own, "python3", "/programs/barriers.py", "2000",
+        hosts=("--hosts", "w1:1,w2:1,w3:1,w4:1"), options=("--profile", "plain"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "w1, w2, w3 and 1 more share" in done.stderr
+    assert float(done.stdout.split()[-1]) < 8.0
+
+
+@pytest.mark.parametrize("stack", ["openmpi4", "openmpi5"])
+@pytest.mark.parametrize("own", [(), ("mpirun",)], ids=["agent", "own"])
+def test_containers_of_one_machine_do_not_bind(box: Box, stack: str, own: tuple[str, ...]) -> None:
+    """Both would bind their rank to the first CPU; a user's --bind-to is heeded all the same."""
+    program = "import os; print(len(os.sched_getaffinity(0)))"
+    workers(box, stack, "--retry-grace", "60")
+    debug = ("--profile", "plain", "--log-level", "debug")
+    done = launch(box, stack, *own, "python3", "-c", program, options=debug)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(len(os.sched_getaffinity(0)))] * 2
+    assert "yield_when_idle" not in done.stderr
 
 
 @pytest.mark.parametrize("stack", ["openmpi4", "openmpi5"])

@@ -20,6 +20,8 @@ WHOLE = Facts(
         Network(name="net-1.5@x", cidr="fd00::7/64"),
     ),
     cpus=1.5,
+    cpu_list="0-3,8",
+    machine="3f7e1c1a-0000-4000-8000-5a5a5a5a5a5a",
     gpus=2,
     memory_bytes=1 << 30,
     shm_bytes=1 << 26,
