@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mpiboot.model.outcome import Failure
 from mpiboot.model.record import dataclass
@@ -14,6 +14,7 @@ SITE_FILES = ("etc/openmpi-mca-params.conf", "/etc/openmpi/openmpi-mca-params.co
 CONCURRENT = 128  # plm_rsh_num_concurrent where nobody sets it
 SSH_ARGS = ("plm_rsh_args", "plm_ssh_args")  # one parameter under its old and its new name
 AGENT = ("plm_rsh_agent", "plm_ssh_agent")  # as above
+_POLICIES = ("hwloc_base_binding_policy", "hwloc_default_binding_policy")  # of binding; as above
 MAPPINGS = ("slot", "node", "core", "socket", "package", "numa", "hwthread", "ppr:")
 
 
@@ -109,7 +110,7 @@ def _way(request: Request, own: UserFlags) -> Words:
 
 
 def _placement(request: Request, own: UserFlags) -> Iterator[Words]:
-    if request.bind_to:
+    if request.bind_to and (request.why_bound == "yours" or not own.said(_POLICIES)):
         yield from own.unless(("--bind-to", request.bind_to), request.why_bound)
     map_by = request.map_by or ("slot" if request.oversubscribe else "")
     if request.oversubscribe:
@@ -218,7 +219,11 @@ class UserFlags:
 
     def leaves(self, param: Param) -> bool:
         """Tell whether a parameter is still ours to set."""
-        return not self._params.intersection((param.name, *param.same))
+        return not self.said((param.name, *param.same))
+
+    def said(self, names: Iterable[str]) -> bool:
+        """Tell whether the user set a parameter under one of its names."""
+        return bool(self._params.intersection(names))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from mpiboot.model.facts import Facts, Network
 from mpiboot.model.hosts import Host
 from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
-from mpiboot.mpi import DIALECTS, openmpi5
+from mpiboot.mpi import DIALECTS, openmpi4, openmpi5
 from mpiboot.mpi.protocol import Dialect, Export, Node, Request
 from mpiboot.plan import launch, layout, ranks
 from mpiboot.plan.clocks import Clock
@@ -309,6 +309,22 @@ def test_half_lines_are_mixed_by_open_mpi_5_before_5_0_11(dialect: Dialect) -> N
     mixing = [version for version in versions if dialect.raw_output(version)]
     older = ["5.0.0rc12", "5.0.7", "5.0.10", "4.1.4"]
     assert mixing == (older if dialect is openmpi5 else [])
+
+
+@pytest.mark.parametrize("why", ["yours", "more ranks than CPUs"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"environ": {"OMPI_MCA_hwloc_base_binding_policy": "core"}},
+        {"environ": {"PRTE_MCA_hwloc_default_binding_policy": "core"}},
+        {"mca": ("hwloc_base_binding_policy=core",)},
+    ],
+)
+def test_a_policy_of_binding_is_heeded(given: dict[str, Any], why: str) -> None:
+    """What the user set in Open MPI's own way stays, unless --bind-to says otherwise."""
+    called = openmpi4.invocation(request(bind_to="none", why_bound=why, **given))
+    words = [word for group in called.words for word in group.words]
+    assert ("--bind-to" in words) == (why == "yours")
 
 
 @pytest.mark.parametrize("name", HYDRAS)
