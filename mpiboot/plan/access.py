@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 
+from mpiboot.model.counting import counted
 from mpiboot.model.settings import Settings
 from mpiboot.mpi import openmpi
 from mpiboot.mpi.protocol import Dialect
@@ -82,7 +83,7 @@ def files(
     hostfile = PlannedFile(
         path=f"{ground.directory}/hostfile",
         text=dialect.hostfile(layout.nodes, settings.map_by),
-        reason=f"{len(layout.places)} workers, {layout.total_slots} slots",
+        reason=f"{counted(len(layout.places), 'worker')}, {counted(layout.total_slots, 'slot')}",
     )
     if settings.rsh_agent:
         return (hostfile,)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 
 from mpiboot.errors import ConfigError
 from mpiboot.model.announced import Announced
+from mpiboot.model.counting import counted
 from mpiboot.model.hosts import Host, checked_name, is_address
 from mpiboot.model.record import dataclass, field, replace
 
@@ -91,7 +92,10 @@ def take(board: Board, said: Announcement, held: Collection[str]) -> Taken:
     if len(kept) >= board.source.awaited:
         stale = next((one for one in kept if one.index is None and one.address not in held), None)
         if stale is None:
-            return Taken(board=board, refused=f"all {board.source.awaited} nodes are known already")
+            return Taken(
+                board=board,
+                refused=f"all {counted(board.source.awaited, 'node is', 'nodes are')} known already",
+            )
         kept.remove(stale)
     return Taken(board=replace(board, nodes=(*kept, said)), news=said not in others)
 
@@ -107,7 +111,7 @@ def _named(one: Announcement) -> str:
 def _wrong(source: Announced, said: Announcement) -> str:
     """Tell what is wrong with an announcement by itself; empty: nothing."""
     if said.index is not None and not 0 <= said.index < source.count:
-        return f"there is no node {said.index}: {source.count} nodes have the numbers from 0"
+        return f"there is no node {said.index}: {counted(source.count, 'node has', 'nodes have')} the numbers from 0"
     if said.index is not None and said.index == source.own:
         return f"node {said.index} is the launcher itself"
     if not usable(said.address):
@@ -159,10 +163,10 @@ def missing(board: Board) -> str:
     late = source.awaited - len(board.nodes)
     if late <= 0:
         return ""
-    if None in known:  # numbers and nameless ones do not add up to names
-        return f"{late} of {source.awaited} nodes have not announced themselves"
-    absent = [n for n in range(source.count) if n not in known and n != source.own]
     verb = "has not announced itself" if late == 1 else "have not announced themselves"
+    if None in known:  # numbers and nameless ones do not add up to names
+        return f"{late} of {counted(source.awaited, 'node')} {verb}"
+    absent = [n for n in range(source.count) if n not in known and n != source.own]
     return f"node{'s' * (late > 1)} {_ranges(absent)} {verb}"
 
 

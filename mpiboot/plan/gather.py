@@ -6,6 +6,7 @@ import enum
 from collections.abc import Sequence
 
 from mpiboot.errors import ConfigError, ExitCode
+from mpiboot.model.counting import counted
 from mpiboot.model.facts import Facts
 from mpiboot.model.hosts import Host
 from mpiboot.model.record import dataclass
@@ -130,7 +131,7 @@ def check_quorum(quorum: int, named: int | None) -> None:
     """
     if named is not None and quorum > named:
         raise ConfigError(
-            f"--min-workers is {quorum}, but {named} workers are named",
+            f"--min-workers is {quorum}, but {counted(named, 'worker is', 'workers are')} named",
             hint="lower it, or name more hosts",
         )
 
@@ -149,7 +150,9 @@ def decide(seen: Sequence[Seen], terms: Terms, waited_s: float) -> Decision:
         return Decision(verb=Verb.GO, chosen=tuple(ready[:wanted]))
     out = _struck_out(seen, terms)
     if _goes_without(seen, terms, waited_s):
-        reason = f"starting with {len(ready)} of {_count(terms)} workers (--min-workers)"
+        reason = (
+            f"starting with {len(ready)} of {counted(terms.expected, 'worker')} (--min-workers)"
+        )
         who = missing(seen) or terms.answer
         return Decision(verb=Verb.GO, chosen=tuple(ready), reason=f"{reason}; missing: {who}")
     if out and not _enough_without(seen, out, terms.enough):
@@ -159,8 +162,10 @@ def decide(seen: Sequence[Seen], terms: Terms, waited_s: float) -> Decision:
         hint = _REMEDIES[first.reach]
         return Decision(verb=Verb.FAIL, code=ExitCode.NOT_READY, reason=f"{reason}; {hint}")
     if waited_s >= terms.deadline_s:
-        reason = f"{len(ready)} of {_count(terms)} workers ready after {waited_s:.0f} s"
-        reason += f"; {terms.quorum} are needed (--min-workers)" if terms.quorum else ""
+        reason = f"{len(ready)} of {counted(terms.expected, 'worker')} ready after {waited_s:.0f} s"
+        reason += (
+            f"; {counted(terms.quorum, 'is', 'are')} needed (--min-workers)" if terms.quorum else ""
+        )
         reason += f"; {terms.answer}" if terms.answer else ""
         return Decision(verb=Verb.FAIL, code=ExitCode.NOT_READY, reason=reason)
     return Decision(verb=Verb.WAIT)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError
+from mpiboot.model.counting import counted
 from mpiboot.model.hosts import is_address
 from mpiboot.model.record import dataclass
 from mpiboot.model.settings import Settings
@@ -115,8 +116,8 @@ def arrange(
     layout = Layout(places=places, np=np or total)
     if layout.np > total and not oversubscribe:
         raise ConfigError(
-            f"{layout.np} ranks are wanted, but the workers have {total} slots; lower -np, raise"
-            f" the slots, or allow it with --oversubscribe:\n{layout.table()}"
+            f"{counted(layout.np, 'rank is', 'ranks are')} wanted, but the workers have"
+            f" {counted(total, 'slot')}; lower -np, raise the slots, or allow it with --oversubscribe:\n{layout.table()}"
         )
     return layout
 
@@ -208,7 +209,7 @@ def _slots(one: Seen, setting: str) -> tuple[int, str]:
         return 1, "plain sshd says nothing of its CPUs"
     if one.facts.gpus:
         return one.facts.gpus, "visible GPUs"
-    return one.facts.auto_slots, f"{one.facts.cpus:g} CPUs by quota and cpuset"
+    return one.facts.auto_slots, f"{counted(one.facts.cpus, 'CPU', form='g')} by quota and cpuset"
 
 
 def check_names(dialect: Dialect, hostname: str, nodes: Sequence[Node]) -> None:

@@ -10,6 +10,7 @@ import signal as signals
 from collections.abc import Iterator, Mapping, Sequence
 
 from mpiboot.errors import ConfigError
+from mpiboot.model.counting import counted
 from mpiboot.model.facts import Facts
 from mpiboot.model.outcome import Failure
 from mpiboot.model.record import dataclass, replace
@@ -114,7 +115,11 @@ def shared_memory(facts: Facts, needs: Needs, ranks: int) -> Concern | None:
     free = max(0, facts.shm_bytes - facts.shm_used_bytes)
     if not facts.shm_bytes or free >= need:
         return None
-    whom = f"{ranks} ranks with {facts.gpus} GPUs" if facts.gpus else f"MPI with {ranks} ranks"
+    whom = (
+        f"{counted(ranks, 'rank')} with {counted(facts.gpus, 'GPU')}"
+        if facts.gpus
+        else f"MPI with {counted(ranks, 'rank')}"
+    )
     text = f"{size(free)} of {size(facts.shm_bytes)} is free in /dev/shm, and {whom} may need {size(need)}"
     mib = -(-2 * need // (1 << 20))  # data loaders and NCCL want some, too
     return Concern(text=text, remedy=MORE_SHM.format(f"{mib}m"))
@@ -127,7 +132,7 @@ def processes(facts: Facts, needs: Needs, ranks: int) -> Concern | None:
         return None
     return Concern(
         text=f"{facts.pids_used} of {facts.pids} processes and threads are used,"
-        f" and {ranks} ranks need about {need} more",
+        f" and {counted(ranks, 'rank needs', 'ranks need')} about {need} more",
         remedy=MORE_PIDS,
     )
 
@@ -136,7 +141,9 @@ def open_files(nofile: int, need: int) -> Concern | None:
     """Find that fewer files may be open than are needed."""
     if not 0 < nofile < need:
         return None
-    return Concern(text=f"{nofile} files may be open, and {need} are needed", remedy=MORE_FILES)
+    return Concern(
+        text=f"{counted(nofile, 'file')} may be open, and {need} are needed", remedy=MORE_FILES
+    )
 
 
 def warnings(
@@ -181,7 +188,7 @@ def _check_pids(name: str, facts: Facts, ranks: int) -> None:
     least = ranks + _LEAST_PIDS
     if 0 < facts.pids < least:
         raise ConfigError(
-            f"{name} may have {facts.pids} processes and threads, and its {ranks} ranks need"
+            f"{name} may have {facts.pids} processes and threads, and its {counted(ranks, 'rank needs', 'ranks need')}"
             f" {least} at the very least",
             hint=f"raise it ({MORE_PIDS})",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mpiboot.model.counting import counted
 from mpiboot.model.facts import Facts
 from mpiboot.mpi.protocol import Dialect
 from mpiboot.plan import passenv
@@ -36,10 +37,10 @@ def whole(
 ) -> list[str]:
     """Return what only the plan itself shows."""
     notes = [
-        f"{dialect.NAME} ({ground.version}), {layout.np} ranks on {len(layout.places)} workers"
+        f"{dialect.NAME} ({ground.version}), {counted(layout.np, 'rank')} on {counted(len(layout.places), 'worker')}"
     ]
     notes += [
-        f"{place.name}: {place.slots} slots ({place.why})"
+        f"{place.name}: {counted(place.slots, 'slot')} ({place.why})"
         + (f", called {place.node}" if place.node != place.name else "")
         for place in layout.places
     ]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 
+from mpiboot.model.counting import counted
 from mpiboot.model.facts import Facts
 from mpiboot.model.record import dataclass
 from mpiboot.plan.layout import Place
@@ -63,7 +64,7 @@ def look(places: Sequence[Place], facts: Sequence[Facts | None]) -> Sharing:
         if one is not None and one.cpus
     ]
     crowds = [
-        f"{one.name} has {one.cpus:g} CPUs for {one.slots} slots: waiting ranks let others run"
+        f"{one.name} has {counted(one.cpus, 'CPU', form='g')} for {counted(one.slots, 'slot')}: waiting ranks let others run"
         for one in known
         if one.cpus < one.slots
     ]
@@ -80,7 +81,7 @@ def _crowd(group: Sequence[_Worker]) -> str:
     if cpus >= slots:
         return ""
     names = listed([one.name for one in group])
-    return f"{names} share {cpus:g} CPUs for {slots} slots: waiting ranks let others run"
+    return f"{names} share {counted(cpus, 'CPU', form='g')} for {counted(slots, 'slot')}: waiting ranks let others run"
 
 
 def _groups(known: Sequence[_Worker]) -> list[list[_Worker]]:

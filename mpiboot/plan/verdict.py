@@ -7,6 +7,7 @@ import signal as signals
 from collections.abc import Iterator, Sequence
 
 from mpiboot.errors import ExitCode, MpibootError
+from mpiboot.model.counting import counted
 from mpiboot.model.outcome import Failure, Fault, Outcome
 from mpiboot.model.record import replace
 from mpiboot.mpi.protocol import Dialect
@@ -137,13 +138,13 @@ def _halted(base: Outcome, halt: Halt, warned_s: float | None) -> Outcome:
 
 def _testimony(evidence: Evidence) -> Iterator[str]:
     yield f"mpirun ended with {evidence.code}"
-    yield f"{evidence.leased} of {evidence.workers} workers testify by lease"
+    yield f"{evidence.leased} of {counted(evidence.workers, 'worker')} testify by lease"
     silent = evidence.workers - evidence.leased
     if silent:
         yield f"{silent} without a lease: no evidence of their own"
     seen = evidence.ranks
     if seen.np:
-        yield f"{len(seen.started)} of {seen.np} ranks started, {len(seen.ends)} ended"
+        yield f"{len(seen.started)} of {counted(seen.np, 'rank')} started, {len(seen.ends)} ended"
     if evidence.lingered:
         yield "mpirun did not end after its last rank, and was stopped"
     for one in evidence.left:
@@ -155,9 +156,9 @@ def _testimony(evidence: Evidence) -> Iterator[str]:
 def _of_worker(host: str, said: Testimony) -> Iterator[str]:
     """Tell what is out of the ordinary on a worker."""
     if said.oom_kills:
-        yield f"{host}: its memory limit has killed {said.oom_kills} processes{_limit(said)}"
+        yield f"{host}: its memory limit has killed {counted(said.oom_kills, 'process', 'processes')}{_limit(said)}"
     if said.sshd_restarts:
-        yield f"{host}: its sshd died {said.sshd_restarts} times"
+        yield f"{host}: its sshd died {counted(said.sshd_restarts, 'time')}"
     if said.forks_refused:
         yield f"{host}: its limit of processes and threads refused {said.forks_refused}"
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from mpiboot.errors import ConfigError
 from mpiboot.model import podnames, zone
+from mpiboot.model.counting import counted
 from mpiboot.model.hosts import Source
 from mpiboot.model.record import dataclass
 from mpiboot.model.settings import Settings
@@ -91,7 +92,9 @@ def source(around: Surroundings) -> Source | None:
     count = podnames.count(settings, f"{base} of JobSet {place.name}")
     jobs = (_number(around, _REPLICAS) or 1) if base == place.replicated else 1
     if count % jobs:
-        raise ConfigError(f"{count} pods cannot be shared evenly by {jobs} Jobs of {base}")
+        raise ConfigError(
+            f"{counted(count, 'pod')} cannot be shared evenly by {counted(jobs, 'Job')} of {base}"
+        )
     labels = (
         f"{place.name}-{base}-{job}-{pod}" for job in range(jobs) for pod in range(count // jobs)
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from mpiboot.errors import ConfigError
+from mpiboot.model.counting import counted
 from mpiboot.model.hosts import Host, Listed, Source, checked_name
 from mpiboot.model.record import dataclass
 from mpiboot.model.settings import Settings
@@ -60,7 +61,7 @@ def read(env: Mapping[str, str], *, addresses: str, rank: str) -> Nodes | None:
     text = env[rank]
     if not (text.isascii() and text.isdigit() and int(text[:9]) < len(found)):
         raise ConfigError(
-            f"{rank} is {text[:60]!r}, but {addresses} names {len(found)} nodes",
+            f"{rank} is {text[:60]!r}, but {addresses} names {counted(len(found), 'node')}",
             hint=f"both are set by the platform; expected a number from 0 to {len(found) - 1}",
         )
     return Nodes(hosts=found, own=int(text))

@@ -11,6 +11,7 @@ from mpiboot.link import messages, sshlibrary
 from mpiboot.link.client import Lease
 from mpiboot.link.messages import Message
 from mpiboot.log import logger
+from mpiboot.model.counting import counted
 from mpiboot.model.hosts import Listed, Source
 from mpiboot.model.outcome import Fault, Outcome, Stage
 from mpiboot.plan import discovery, gather, limits, parties, verdict
@@ -226,7 +227,10 @@ class Attempt:
         agent, plan, arranged = self._agent, planned.plan, planned.arranged
         waited = self._gathering.waited_s if self._gathering else 0.0
         logger.info(
-            "%s workers ready after %.1f s; %s", len(arranged.places), waited, plan.notes[0]
+            "%s ready after %.1f s; %s",
+            counted(len(arranged.places), "worker"),
+            waited,
+            plan.notes[0],
         )
         for line in plan.told:
             logger.info("%s", line)

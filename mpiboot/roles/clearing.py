@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from mpiboot.link.server import Lease, LinkServer
 from mpiboot.log import logger
+from mpiboot.model.counting import counted
 from mpiboot.plan.causes import size
 from mpiboot.roles.agent import Agent
 from mpiboot.runtime import processes, segments
@@ -70,7 +71,9 @@ class Clearing:
         """
         found = len(self.victims())
         if found:
-            logger.warning("%s: ending %s processes that it left", why, found)
+            logger.warning(
+                "%s: ending %s that it left", why, counted(found, "process", "processes")
+            )
             await Ladder.of(grace_s).end(self.victims)
         # What they have said last is passed on before anybody takes it for his own ranks' words.
         await _until(lambda: not self._link.wrappers, _READ_S)
@@ -90,4 +93,8 @@ def shared_memory() -> None:
     """Remove the shared memory that dead ranks have left."""
     count, size_bytes = segments.clean()
     if count:
-        logger.info("removed %s segments of dead ranks from /dev/shm: %s", count, size(size_bytes))
+        logger.info(
+            "removed %s of dead ranks from /dev/shm: %s",
+            counted(count, "segment"),
+            size(size_bytes),
+        )

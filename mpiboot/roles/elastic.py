@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mpiboot.errors import MpibootError
 from mpiboot.log import logger
+from mpiboot.model.counting import counted
 from mpiboot.model.record import dataclass
 from mpiboot.model.settings import Settings
 from mpiboot.plan import layout, owning
@@ -108,7 +109,9 @@ class Elastic:
         arranged = self._access.arrange(list(self._known.values()))
         self._discovery.add(name)
         slots = next(place.slots for place in arranged.places if place.name == name)
-        logger.info("%s %s, with %d slots", name, "is back" if again else "has come", slots)
+        logger.info(
+            "%s %s, with %s", name, "is back" if again else "has come", counted(slots, "slot")
+        )
 
 
 def begin(

@@ -10,6 +10,7 @@ from typing import Protocol
 from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.model import announced, hosts
 from mpiboot.model.announced import Announced
+from mpiboot.model.counting import counted
 from mpiboot.model.hosts import Enumerated, Host, Listed, Scripted, Source
 from mpiboot.model.record import dataclass
 from mpiboot.plan import announcing
@@ -103,7 +104,7 @@ class _ByName(_Slower):
             return Found(answer=f"{self._asked}: {Reach.NO_NAME.value} ({fault})", fault="no_name")
         return Found(
             hosts=tuple(Host(name=address) for address in resolve.ordered(found)),
-            answer=f"{self._asked} has {len(found)} addresses",
+            answer=f"{self._asked} has {counted(len(found), 'address', 'addresses')}",
         )
 
 
@@ -131,7 +132,9 @@ class _ByScript(_Slower):
         if not said.strip():
             return Found(answer=f"{self._what} names no host yet")
         listed = hosts.parse_hostfile(said, self._what)
-        return Found(hosts=listed.hosts, answer=f"{self._what} names {len(listed.hosts)} hosts")
+        return Found(
+            hosts=listed.hosts, answer=f"{self._what} names {counted(len(listed.hosts), 'host')}"
+        )
 
 
 class _ByAnnouncement:

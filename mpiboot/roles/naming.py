@@ -6,6 +6,7 @@ import asyncio
 import random
 
 from mpiboot.model import zone
+from mpiboot.model.counting import counted
 from mpiboot.model.record import dataclass, field
 from mpiboot.plan import names
 from mpiboot.plan.names import Look
@@ -67,7 +68,7 @@ class Naming:
     def heard(self) -> str:
         """Say what the Services tell whose names are missing; empty where none has answered."""
         said = (
-            f"{one.name.rstrip('.')} has {len(one.found)} addresses"
+            f"{one.name.rstrip('.')} has {counted(len(one.found), 'address', 'addresses')}"
             for one in self._watches.values()
             if one.missing and one.found
         )

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from mpiboot.model.announced import Announced
+from mpiboot.model.counting import counted
 from mpiboot.model.hosts import Enumerated, Host, Listed, Scripted, Source
 from mpiboot.model.record import replace
 from mpiboot.model.settings import Settings
@@ -104,7 +105,7 @@ def _found(source: Source, settings: Settings) -> tuple[tuple[Host, ...], list[s
 def told(source: Enumerated | Scripted | Announced, settings: Settings) -> str:
     """Say who the workers of a source without a list are."""
     if isinstance(source, Announced):
-        return f"{source.count} nodes that announce themselves"
+        return f"{counted(source.count, 'node that announces itself', 'nodes that announce themselves')}"
     many = f"{source.count}" if source.count else f"as many as stay for {settings.settle_s:g} s"
     if isinstance(source, Enumerated):
         return f"the addresses of {source.name}, {many}"

@@ -10,6 +10,7 @@ from mpiboot.link.messages import Message
 from mpiboot.link.server import Lease
 from mpiboot.log import logger
 from mpiboot.model.announced import Announced
+from mpiboot.model.counting import counted
 from mpiboot.model.hosts import Source
 from mpiboot.plan import announcing
 from mpiboot.plan.announcing import Board
@@ -63,7 +64,10 @@ class Reception:
             peers=source.awaited,
         )
         await self._service.start()
-        logger.info("waiting for %s nodes to announce themselves", source.awaited)
+        logger.info(
+            "waiting for %s",
+            counted(source.awaited, "node to announce itself", "nodes to announce themselves"),
+        )
 
     def hear(self, client: Lease, message: Message) -> None:
         """Take an announcement, and answer it."""

@@ -11,6 +11,7 @@ from mpiboot.errors import MpibootError
 from mpiboot.model import checkup
 from mpiboot.model.announced import Announced
 from mpiboot.model.checkup import Asked, Names, Port, Trial
+from mpiboot.model.counting import counted
 from mpiboot.model.hosts import Enumerated, Host, Listed, Scripted, Source
 from mpiboot.model.settings import Settings
 from mpiboot.model.spec import LAUNCHER, WORKER
@@ -50,7 +51,7 @@ def _fit(source: Source, settings: Settings) -> str:
         seen, own_hostname=os.uname().nodename, slots=settings.slots, np=settings.np,
         oversubscribe=settings.oversubscribe,
     )  # fmt: skip
-    return f"{len(source.hosts)}: {names}; {arranged.np} ranks, {arranged.total_slots} slots"
+    return f"{len(source.hosts)}: {names}; {counted(arranged.np, 'rank')}, {counted(arranged.total_slots, 'slot')}"
 
 
 async def names(source: Source | None, settings: Settings) -> Names:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpiboot.errors import ConfigError, MpibootError
+from mpiboot.model.counting import counted
 from mpiboot.model.record import asdict, dataclass, field
 
 if TYPE_CHECKING:  # the process that makes the keys needs neither, and asyncio is slow to import
@@ -161,7 +162,7 @@ def _checked(secret: str, what: str) -> str:
     secret = secret.strip()
     if len(secret) < LEAST_SECRET:
         raise ConfigError(
-            f"the job secret in {what} has {len(secret)} characters, fewer than {LEAST_SECRET}",
+            f"the job secret in {what} has {counted(len(secret), 'character')}, fewer than {LEAST_SECRET}",
             hint="make one with `mpiboot keygen`",
         )
     return secret

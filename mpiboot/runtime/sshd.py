@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mpiboot.errors import ConfigError, MpibootError
 from mpiboot.log import logger
+from mpiboot.model.counting import counted
 from mpiboot.runtime import inspect, processes
 from mpiboot.runtime.children import PIPE, Child, Children
 from mpiboot.runtime.within import came
@@ -181,7 +182,9 @@ class Sshd:
             return
         if self.restarts >= self._budget:
             said = f": {self._last_error}" if self._last_error else ""
-            self._on_fail(f"sshd ended with {code}, {self._budget} restarts are used up{said}")
+            self._on_fail(
+                f"sshd ended with {code}, {counted(self._budget, 'restart is', 'restarts are')} used up{said}"
+            )
             return
         self.restarts += 1
         self._on_down(f"sshd ended with {code} and is started again")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mpiboot.errors import MpibootError
+from mpiboot.model.counting import counted
 from mpiboot.runtime import inspect, usage
 from mpiboot.runtime.children import Children
 from mpiboot.runtime.files import kernel_text
@@ -70,7 +71,7 @@ def _of_kernel(pid: int) -> str:
         return "it has ended"
     lines = [_of_thread(f"/proc/{pid}/task/{thread}", thread) for thread in threads[:_THREADS]]
     if len(threads) > _THREADS:
-        lines.append(f"and {len(threads) - _THREADS} threads more")
+        lines.append(f"and {counted(len(threads) - _THREADS, 'thread')} more")
     return "\n".join(lines)
 
 

@@ -157,7 +157,7 @@ def test_no_announcement_without_the_key(scene: Scene) -> None:
     """A launcher that hears announcements hears none of an attacker's, and the right node's then."""
     box = scene.box
     scene.agent("launcher", "launcher", "--hosts", "announce:1", "--", "true")
-    scene.says("launcher", "waiting for 1 nodes")
+    scene.says("launcher", "waiting for 1 node")
     scene.attacker("burglar", "attacker", "keys", "launcher", "22")
     scene.says("burglar", "tried", 60)
     scene.agent("w1", "worker", "--announce-to", "launcher")

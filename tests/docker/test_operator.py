@@ -38,7 +38,7 @@ MATRIX = [
 def waited_s(operated: Operated) -> float:
     """Read how long the launcher has waited."""
     log = operated.box.logs(operated.job.launcher)
-    found = re.search(r"workers ready after ([\d.]+) s", log)
+    found = re.search(r"workers? ready after ([\d.]+) s", log)
     assert found, log
     return float(found[1])
 

@@ -239,4 +239,13 @@ def _part(node: ast.expr, names: _Names) -> str:
         text = _raw(values[0], {}) if len(values) == 1 else None
         if text is not None and re.search(r"[A-Za-z]{2}", text):
             return text
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Call):
+        return _counted(node.value)
     return "…"
+
+
+def _counted(node: ast.Call) -> str:
+    """Return `… slots` for a number of things; `…` for any other call."""
+    name = ast.unparse(node.func).rpartition(".")[2]
+    words = [str(one.value) for one in node.args[1:] if isinstance(one, ast.Constant)]
+    return f"… {words[1] if words[1:] else f'{words[0]}s'}" if name == "counted" else "…"

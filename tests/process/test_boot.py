@@ -215,7 +215,7 @@ def test_boot_04_strikes_0_ends_at_the_deadline(agents: Agents) -> None:
     launcher = agents.launcher(*RING, options=("--strikes", "0", "--wait-timeout", "4.5"))
     assert launcher.wait() == NOT_READY
     assert seconds_since(start) >= 4.5
-    assert "0 of 1 workers ready" in launcher.log
+    assert "0 of 1 worker ready" in launcher.log
     assert "wrong host key" in launcher.log
     worker.pod.send(signal.SIGTERM)
     agents.assert_global()

@@ -69,7 +69,7 @@ def test_ranks_beyond_the_slots_of_a_quorum(agents: Agents) -> None:
     options = ["--min-workers", "1", "--wait-timeout", "4", "-np", "2"]
     launcher = agents.launcher("hostname", hosts="w1:1,absent.invalid:1", options=options)
     assert launcher.wait(LONG_S) == 78
-    assert "2 ranks are wanted, but the workers have 1 slots" in launcher.log
+    assert "2 ranks are wanted, but the workers have 1 slot" in launcher.log
     agents.assert_global()
 
 
@@ -170,7 +170,7 @@ def test_workers_come_and_go(agents: Agents, tmp_path: Path) -> None:
     agents.assert_global()
     assert agents.codes() == {"w1": 0, "w2": 0, "w3": 0, "launcher": 0}
     assert w2.pod.poll() == 137
-    for line in ("w3 has come, with 2 slots", "w2 was lost", "w2 is back, with 1 slots"):
+    for line in ("w3 has come, with 2 slots", "w2 was lost", "w2 is back, with 1 slot"):
         assert line in launcher.log
     assert "mux" not in launcher.log  # the lost lease's socket is gone, so ssh has nothing to tell
     evidence = launcher.status["outcome"]["evidence"]

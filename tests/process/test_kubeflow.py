@@ -67,7 +67,7 @@ class Pods:
 
 def waited_s(launcher: Agent) -> float:
     """Read how long the launcher has waited for its hosts."""
-    found = re.search(r"workers ready after ([\d.]+) s", launcher.log)
+    found = re.search(r"workers? ready after ([\d.]+) s", launcher.log)
     assert found, launcher.log
     return float(found[1])
 

@@ -323,5 +323,5 @@ def test_sshd_that_dies_again_and_again(agents: Agents) -> None:
     worker.until_logged("start 1 of 1")
     kill_sshd(worker)
     assert worker.wait(5) == 242
-    assert "exit 242: sshd ended with 137, 1 restarts are used up" in worker.log
+    assert "exit 242: sshd ended with 137, 1 restart is used up" in worker.log
     agents.assert_global()

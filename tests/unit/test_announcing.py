@@ -156,7 +156,7 @@ def test_those_who_are_missing_are_named() -> None:
     assert announcing.missing(made) == "nodes 1, 3-7 have not announced themselves"
     assert announcing.missing(board(node(1, "10.0.0.1"))) == "node 2 has not announced itself"
     nameless = board(node(None, "10.0.0.1"))
-    assert announcing.missing(nameless) == "1 of 2 nodes have not announced themselves"
+    assert announcing.missing(nameless) == "1 of 2 nodes has not announced itself"
     odd = board(*(node(n, f"10.0.0.{n}") for n in range(1, 40, 2)), count=40)
     assert "and 11 more" in announcing.missing(odd)
 

@@ -39,7 +39,7 @@ GROUND = {
 GOLDEN = """\
 note   Open MPI 4 (4.1.4), 3 ranks on 2 workers
 note   w1: 2 slots (given with the host)
-note   my_w2: 1 slots (1.5 CPUs by quota and cpuset), called 10.0.0.2
+note   my_w2: 1 slot (1.5 CPUs by quota and cpuset), called 10.0.0.2
 note   PATH is not handed on: a worker's sessions have their own (force it with -x PATH)
 note   network: no host is on more than one network; not known of the launcher, w1, my_w2: no \
 agent tells its networks

@@ -167,7 +167,7 @@ def test_ranks_that_run_tell_what_they_use() -> None:
     page = Page(width=100, height=40, unicode=True)
     lines = plain(job.whole(document.read(jobviews.scene("running", 1)), page))
     assert "   1  train-worker-0  running  98 %   4 GiB" in lines
-    assert "1 of 1 workers ready, 4 slots, 4 of 4 ranks run, CPU 397 %, memory 12 GiB" in lines
+    assert "1 of 1 worker ready, 4 slots, 4 of 4 ranks run, CPU 397 %, memory 12 GiB" in lines
 
 
 def test_a_worker_alone_says_that_it_knows_no_more() -> None:

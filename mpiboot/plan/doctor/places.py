@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpiboot.model.checkup import Checkup
+from mpiboot.model.counting import counted
 from mpiboot.model.diagnosis import Finding
 from mpiboot.model.places import File
 from mpiboot.model.record import replace
@@ -73,7 +74,7 @@ def shared_memory(seen: Checkup) -> Iterator[Finding]:
     elif few is not None:
         yield doubtful(f"{few.text}: {share}", few.remedy)
     elif all_bytes <= _ENGINES_DEFAULT:
-        need = f"MPI with {ranks} ranks may need {size(limits.shm_needed(needs, ranks))} of it"
+        need = f"MPI with {counted(ranks, 'rank')} may need {size(limits.shm_needed(needs, ranks))} of it"
         yield doubtful(f"{shm.path} is {size(all_bytes)}, and {need}: {share}", _MORE_SHM)
     else:
         yield good(f"{shm.path} is {size(all_bytes)}, {size(free)} free")

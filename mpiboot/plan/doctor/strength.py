@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mpiboot.errors import ExitCode
 from mpiboot.model.checkup import Checkup
+from mpiboot.model.counting import counted
 from mpiboot.model.diagnosis import Finding, Grade
 from mpiboot.model.record import replace
 from mpiboot.model.spec import LAUNCHER
@@ -53,20 +54,22 @@ def mpi(seen: Checkup) -> Iterator[Finding]:
 def cpus(seen: Checkup) -> Iterator[Finding]:
     """Ranks that wait spin: more of them than CPUs stand in each other's way."""
     facts = seen.facts
-    text = f"{facts.cpus:g} CPUs by quota and cpuset, {facts.gpus} GPUs"
+    text = (
+        f"{counted(facts.cpus, 'CPU', form='g')} by quota and cpuset, {counted(facts.gpus, 'GPU')}"
+    )
     wanted = slots(seen)
     if facts.cpus and wanted > facts.cpus:
         yield doubtful(
-            f"{text} for {wanted} slots: ranks will share CPUs; MPI is told to yield, and is slower",
+            f"{text} for {counted(wanted, 'slot')}: ranks will share CPUs; MPI is told to yield, and is slower",
             "raise the CPU limit, or lower --slots",
         )
     else:
-        yield good(f"{text}: {wanted} slots")
+        yield good(f"{text}: {counted(wanted, 'slot')}")
 
 
 def memory(seen: Checkup) -> Iterator[Finding]:
     """A rank that the kernel kills for want of memory is counted by the cgroup."""
-    counted = seen.memory
+    cgroup = seen.memory
     if not seen.limits.cgroup:
         yield doubtful(
             "no memory cgroup is to be seen: a rank that is killed for want of memory cannot be told"
@@ -74,12 +77,12 @@ def memory(seen: Checkup) -> Iterator[Finding]:
             "mount /sys/fs/cgroup read-only into the container",
         )
         return
-    limit, used = counted.limit_bytes, counted.used_bytes or 0
+    limit, used = cgroup.limit_bytes, cgroup.used_bytes or 0
     bound = size(limit) if limit is not None else "no limit"
     text = f"{bound}, {size(used)} used (cgroup v{seen.limits.cgroup})"
-    if counted.oom_kills:
+    if cgroup.oom_kills:
         yield doubtful(
-            f"{counted.oom_kills} processes were killed here for want of memory: {text}",
+            f"{counted(cgroup.oom_kills, 'process was', 'processes were')} killed here for want of memory: {text}",
             "raise the memory limit, or start fewer ranks here",
         )
     elif limit is not None and limit - used < _LEAST_MEMORY:

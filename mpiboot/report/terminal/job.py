@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from mpiboot.model import counting
 from mpiboot.report.terminal import amounts, workers
 from mpiboot.report.terminal.document import Job, Outcome
 from mpiboot.report.terminal.grid import Page
@@ -157,13 +158,17 @@ def counted(job: Job, *, used: bool = True) -> list[str]:
     expected = job.expected if job.expected is not None else len(job.workers) or None
     told = []
     if job.complete and not job.ended:
-        told.append(f"{ready:,} of {'?' if expected is None else f'{expected:,}'} workers ready")
+        told.append(f"{ready:,} of {counting.counted(expected, 'worker', form=',')} ready")
     slots = workers.total(worker.slots for worker in job.workers)
-    told += [f"{slots:,.0f} slots"] if slots else []
+    told += [counting.counted(slots, "slot", form=",.0f")] if slots else []
     if job.ranks is not None and job.ranks[1]:
         wanted, started, ended = job.ranks
-        run = f"{started - ended:,} of {max(wanted, started):,} ranks run"
-        told.append(run if started > ended else f"{ended:,} ranks ended")
+        run = (
+            f"{started - ended:,} of {counting.counted(max(wanted, started), 'rank', form=',')} run"
+        )
+        told.append(
+            run if started > ended else f"{counting.counted(ended, 'rank', form=',')} ended"
+        )
     used = used and not job.ended
     cpu = workers.total(worker.cpu_percent for worker in job.workers)
     memory = workers.total(worker.memory_bytes for worker in job.workers)
@@ -209,7 +214,11 @@ def _ended(outcome: Outcome, page: Page, *, low: bool) -> list[Text]:
         if failure is first:
             lines += [page.line(f"  | {said}", "dim") for said in first.stderr[-_MOST_STDERR:]]
     more = len(outcome.failures) - _MOST_CAUSES
-    return [*lines, page.line(f"  and {more:,} more failures", "dim")] if more > 0 else lines
+    return (
+        [*lines, page.line(f"  and {counting.counted(more, 'more failure', form=',')}", "dim")]
+        if more > 0
+        else lines
+    )
 
 
 def _wrapped(page: Page, said: str, style: str) -> list[Text]:

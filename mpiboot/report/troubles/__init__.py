@@ -10,6 +10,8 @@ from mpiboot.model.record import dataclass
 
 ANY = "…"  # stands in a message for what differs from case to case
 _MOST = 3
+# Things behind their number, which may be one; their verb is another one then.
+_SEVERAL = re.compile(r"^(\\ \w{2,}?)e?s\b(\\ (?:are|have|were|need)\b)?")
 _LEAST_SHARE = 0.6  # of the letters of the entry that fits best
 
 
@@ -88,5 +90,11 @@ def _letters(message: str) -> int:
 
 
 def _is_in(message: str, line: str) -> bool:
-    parts = (re.escape(part) for part in message.split(ANY))
+    first, *others = (re.escape(part) for part in message.split(ANY))
+    parts = [first, *(_SEVERAL.sub(_one_or_more, part) for part in others)]
     return re.search(".*?".join(parts), line, re.IGNORECASE) is not None
+
+
+def _one_or_more(several: re.Match[str]) -> str:
+    """Return a pattern that fits `slots are` and `slot is`."""
+    return several[1] + r"(?:es?|s)?" + (r"\ \w+" if several[2] else "")
