@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mpiboot import cli
 from mpiboot.errors import UsageError
 from mpiboot.model import options
 from mpiboot.model.options import ConfigFile, Resolved
@@ -16,7 +17,7 @@ def resolve(name: str, words: Sequence[str], env: Mapping[str, str], role: str =
     """Read all sources of settings for one command; flags of one role, or of all."""
     from mpiboot.runtime import files  # noqa: PLC0415
 
-    given, problems = _flags(f"mpiboot {name}".strip(), words, role)
+    given, problems = _flags(name, words, role)
     chosen = given.pop("config", None) or env.get(options.CONFIG_VARIABLE)
     path = chosen or options.DEFAULT_CONFIG
     text = files.read_text(path)
@@ -26,13 +27,16 @@ def resolve(name: str, words: Sequence[str], env: Mapping[str, str], role: str =
     return options.resolve(given, env, file, problems)
 
 
-def _flags(prog: str, words: Sequence[str], role: str) -> tuple[dict[str, Any], list[str]]:
+def _flags(name: str, words: Sequence[str], role: str) -> tuple[dict[str, Any], list[str]]:
     """Return the raw values that flags give, and the problems found."""
     if not words:
         return {}, []
     from mpiboot.model import flags  # noqa: PLC0415 - most agents are given none
 
-    return flags.parse(flags.parser(prog, role, ""), words)
+    synopsis, purpose, _ = cli.COMMANDS[name] if name else cli.AUTO
+    prog = f"mpiboot {name}".strip()
+    told = f"{purpose[:1].upper()}{purpose[1:]}."
+    return flags.parse(flags.parser(prog, role, told, synopsis=synopsis), words)
 
 
 def needed(command: list[str] | None) -> list[str]:

@@ -36,9 +36,11 @@ class _Parser(argparse.ArgumentParser):
     def print_help(self, file: Any = None) -> None:
         """Show all options, also those that others read."""
         if self.settings is not None:
+            usage = self.format_usage().removeprefix("usage: ").strip()
             whole = _Parser(
-                prog=self.prog, description=self.description, parents=[self], add_help=False
-            )
+                prog=self.prog, usage=f"{usage} [settings]", description=self.description,
+                parents=[self], add_help=False,
+            )  # fmt: skip
             _add_settings(whole.add_argument_group("settings"), self.settings)
             whole.print_help(file)
         elif _watching:
@@ -47,11 +49,21 @@ class _Parser(argparse.ArgumentParser):
             super().print_help(file)
 
 
-def parser(prog: str, role: str, description: str) -> argparse.ArgumentParser:
-    """Build the parser of one command from the declarations; values stay raw text."""
+def parser(
+    prog: str, role: str, description: str, *, synopsis: str = "[options]"
+) -> argparse.ArgumentParser:
+    """Build the parser of one command from the declarations; values stay raw text.
+
+    Args:
+        prog: how the command is called.
+        role: whose settings it takes; empty: those of all roles.
+        description: what it does.
+        synopsis: the words that may follow: all options by name would hide what it does.
+    """
     made = _Parser(
-        prog=prog, description=description, allow_abbrev=False, argument_default=argparse.SUPPRESS
-    )
+        prog=prog, usage=f"%(prog)s {synopsis}", description=description, allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,
+    )  # fmt: skip
     _add_settings(made, role)
     return made
 

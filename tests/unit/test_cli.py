@@ -38,6 +38,42 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"mpiboot {command}" in out
 
 
+def helped(capsys: pytest.CaptureFixture[str], *argv: str) -> list[str]:
+    """Return the paragraphs of an answer to --help."""
+    with pytest.raises(SystemExit) as ended:
+        cli.run([*argv, "--help"], {})
+    assert ended.value.code == 0
+    return capsys.readouterr().out.split("\n\n")
+
+
+@pytest.mark.parametrize("name", [name for name, row in cli.COMMANDS.items() if row[1]])
+def test_help_says_first_what_a_command_is_for(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Behind a short usage stands a sentence; the list of options comes after it."""
+    usage, purpose, *_ = helped(capsys, name)
+    assert usage.startswith(f"usage: mpiboot {name}")
+    assert len(usage.splitlines()) <= 2
+    assert purpose[0].isupper()
+    assert purpose.endswith(".")
+
+
+@pytest.mark.parametrize("name", ["worker", "launcher", "plan", "local"])
+def test_help_has_the_purpose_of_the_table(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the page of all commands says of one stands in its own help, with its words."""
+    usage, purpose, *_ = helped(capsys, name)
+    words, told, _ = cli.COMMANDS[name]
+    assert usage == f"usage: mpiboot {name} {words}"
+    assert purpose.lower() == f"{told}.".lower()
+
+
+def test_help_of_an_agent_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Options alone are answered as well: the role is told by something else."""
+    usage, purpose, *_ = helped(capsys, "--debug")
+    assert usage == f"usage: mpiboot {cli.AUTO[0]}"
+    assert "MPIBOOT_ROLE" in purpose
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "told"),
     [
