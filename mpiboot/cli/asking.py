@@ -44,7 +44,7 @@ def status(argv: Sequence[str], env: Mapping[str, str]) -> int:
 
     default_signals()
     request = statuses.parse(argv)
-    reply = statuses.run(request, resolve("status", [], env).settings.runtime_dir, env)
+    reply = statuses.run(request, resolve("status", [], env).settings, env)
     if reply.fault:
         print(f"mpiboot: {reply.fault}", file=sys.stderr)
     return reply.code

@@ -21,6 +21,10 @@ class UnseenError(Exception):
     """Nothing can be seen of a job from here; the text says why, and what to do."""
 
 
+class NobodyError(UnseenError):
+    """No agent runs here; one that has ended may have left its status."""
+
+
 async def views(
     runtime_dir: str, env: Mapping[str, str], every_s: float
 ) -> AsyncGenerator[dict[str, Any], None]:
@@ -58,21 +62,38 @@ def _socket(runtime_dir: str, env: Mapping[str, str]) -> Path:
                     return base / role / SOCKET
             except PermissionError as fault:
                 raise _foreign(base) from fault
-    raise UnseenError("no mpiboot runs here; ask in one of the job's containers")
+    raise NobodyError("no mpiboot runs here; ask in one of the job's containers")
+
+
+def elsewhere(status_file: str) -> str:
+    """Say what to do where the agent may have left its status in a place that it was told.
+
+    Args:
+        status_file: of the settings that are known here; those of the agent's own flags are not.
+    """
+    if status_file:
+        return f"; {status_file} tells of no end, either"
+    return "; if --status-file moved its status, set MPIBOOT_STATUS_FILE to that file"
 
 
 def _foreign(path: Path) -> UnseenError:
     return UnseenError(f"{path} belongs to another user; ask as the user that mpiboot runs as")
 
 
-def left(runtime_dir: str, env: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the status that an agent has left behind at its end; None where there is none."""
-    for base in files.candidates(runtime_dir, env):
-        for role in _ROLES:
-            try:
-                status = json.loads((base / role / STATUS).read_text())
-            except (OSError, ValueError):
-                continue
-            if isinstance(status, dict):
-                return status
+def left(runtime_dir: str, status_file: str, env: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the status that an agent has left behind at its end; None where there is none.
+
+    Args:
+        runtime_dir: of the settings.
+        status_file: of the settings; an agent that knew it has left nothing in the other places.
+        env: the environment.
+    """
+    usual = [base / role / STATUS for base in files.candidates(runtime_dir, env) for role in _ROLES]
+    for path in [Path(status_file), *usual] if status_file else usual:
+        try:
+            status = json.loads(path.read_text())
+        except (OSError, ValueError):
+            continue
+        if isinstance(status, dict) and status.get("outcome"):
+            return status
     return None

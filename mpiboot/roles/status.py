@@ -18,6 +18,7 @@ from mpiboot.model.spec import Spec
 from mpiboot.roles import onlooking
 
 if TYPE_CHECKING:
+    from mpiboot.model.settings import Settings
     from mpiboot.report.terminal.telling import Watched
 
 _EVERY = Spec(
@@ -85,15 +86,15 @@ def parse(argv: Sequence[str]) -> Request:
     return Request(watch=given.watch, as_json=given.json, every_s=every_s)
 
 
-def run(request: Request, runtime_dir: str, env: Mapping[str, str]) -> Reply:
+def run(request: Request, settings: Settings, env: Mapping[str, str]) -> Reply:
     """Show the job on stdout.
 
     Args:
         request: what and how.
-        runtime_dir: of the settings.
+        settings: where the agent is, and where it leaves its status.
         env: the environment.
     """
-    views = _views(runtime_dir, env, request.every_s if request.watch else _AGAIN_S)
+    views = _views(settings, env, request.every_s if request.watch else _AGAIN_S)
     showing = _watch(views, request, env) if request.watch else _look(views, request, env)
     try:
         return asyncio.run(_unless_stopped(showing))
@@ -121,7 +122,7 @@ async def _unless_stopped(showing: Coroutine[Any, Any, Reply]) -> Reply:
 
 
 async def _views(
-    runtime_dir: str, env: Mapping[str, str], every_s: float
+    settings: Settings, env: Mapping[str, str], every_s: float
 ) -> AsyncGenerator[dict[str, Any], None]:
     """Yield the view as often as it is asked for; where the agent has ended, what it has left.
 
@@ -130,27 +131,32 @@ async def _views(
     """
     ended, none = False, True
     try:
-        async for view in onlooking.views(runtime_dir, env, every_s):
+        async for view in onlooking.views(settings.runtime_dir, env, every_s):
             none = False
             ended = view.get("status", {}).get("outcome") is not None
             yield view
             if ended:
                 return
-    except onlooking.UnseenError:
-        if none and _left(runtime_dir, env) is None:
-            raise
-    left = _left(runtime_dir, env)
+    except onlooking.UnseenError as fault:
+        if none and _left(settings, env) is None:
+            nobody = isinstance(fault, onlooking.NobodyError)
+            raise _without_end(str(fault), settings) if nobody else fault from fault
+    left = _left(settings, env)
     if left is None:
-        raise onlooking.UnseenError(_GONE)
+        raise _without_end(_GONE, settings)
     yield left
 
 
-def _left(runtime_dir: str, env: Mapping[str, str]) -> dict[str, Any] | None:
+def _without_end(text: str, settings: Settings) -> onlooking.UnseenError:
+    return onlooking.UnseenError(f"{text}{onlooking.elsewhere(settings.status_file)}")
+
+
+def _left(settings: Settings, env: Mapping[str, str]) -> dict[str, Any] | None:
     """Return what an agent that has ended has left; None where it did not come to an end."""
     from mpiboot.report.terminal import left  # noqa: PLC0415 - for few
 
-    status = onlooking.left(runtime_dir, env)
-    return left.document(status) if status is not None and status.get("outcome") else None
+    status = onlooking.left(settings.runtime_dir, settings.status_file, env)
+    return left.document(status) if status is not None else None
 
 
 async def _look(
