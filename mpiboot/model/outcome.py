@@ -93,6 +93,7 @@ class Outcome:
         evidence: what the verdict rests on beside mpirun's own status.
         permanent: whether another try at once would end the same way.
         lost: hosts whose loss belongs to the job.
+        stalled: whether it was ended because nothing moved; a program may end with that code, too.
     """
 
     code: int
@@ -103,6 +104,7 @@ class Outcome:
     evidence: tuple[str, ...] = ()
     permanent: bool = False
     lost: tuple[str, ...] = ()
+    stalled: bool = False
 
     def to_json(self) -> dict[str, object]:
         """Return a JSON-ready mapping, root cause first."""

@@ -156,6 +156,7 @@ def reason_of(outcome: Outcome) -> str:
     if outcome.code == 0:
         return "Succeeded"
     reason = _REASONS.get(outcome.fault, "Failed")
-    if outcome.fault is Fault.USER:  # a program may end with one of our codes
+    # A program may end with one of our codes; of these a stall alone is for its user to mend.
+    if outcome.fault is Fault.USER and not outcome.stalled:
         return reason
     return _OWN_CODES.get(outcome.code, reason)

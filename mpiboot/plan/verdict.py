@@ -125,7 +125,7 @@ def _halted(base: Outcome, halt: Halt, warned_s: float | None) -> Outcome:
         case Cause.STALLED:
             failures = (Failure(message=halt.detail), *base.failures)
             code = int(ExitCode.STALLED)
-            return replace(base, code=code, message=halt.detail, failures=failures)
+            return replace(base, code=code, message=halt.detail, failures=failures, stalled=True)
         case Cause.CUT_OFF:
             base = replace(base, failures=(Failure(message=halt.detail), *base.failures))
             return _infrastructure(base, ExitCode.LAUNCH_FAILED, halt.detail)

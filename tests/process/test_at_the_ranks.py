@@ -151,6 +151,8 @@ def test_fail_06_a_job_that_hangs_is_ended_with_its_stacks(agents: Agents, tried
     assert launcher.wait(90) == ExitCode.STALLED
     assert 6 <= time.monotonic() - begun + _SLACK_S < 60
     agents.assert_global()
+    ended = {one["type"]: one for one in launcher.status["conditions"]}["Failed"]
+    assert (ended["status"], ended["reason"]) == ("True", "Stalled")
     assert re.search(
         r"exit 247: no output for \d+ s and no progress of rank 1 on w2",
         launcher.log.splitlines()[-1],

@@ -142,7 +142,8 @@ def test_a_job_that_nobody_answers_for() -> None:
 def test_reasons() -> None:
     """Our own code says more than the fault; a program that ends with such a code is no reason."""
     assert reason_of(BAD) == "WorkerLost"
-    assert reason_of(Outcome(code=241, fault=Fault.USER, message="m")) == "JobFailed"
+    for code in (241, 247):
+        assert reason_of(Outcome(code=code, fault=Fault.USER, message="m")) == "JobFailed"
     assert reason_of(Outcome(code=143, fault=Fault.SIGNAL, message="m")) == "Stopped"
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mpiboot.errors import ExitCode
 from mpiboot.model.outcome import Fault
 from mpiboot.mpi import mpich
-from mpiboot.plan import stall, verdict
+from mpiboot.plan import conditions, stall, verdict
 from mpiboot.plan.evidence import Cause, Evidence, Halt
 from mpiboot.plan.layout import Layout
 from mpiboot.plan.stall import Stall
@@ -114,3 +114,4 @@ def test_the_verdict_of_a_hang() -> None:
     outcome = verdict.judge(evidence, mpich, Layout(places=(), np=2))
     assert (outcome.code, outcome.fault) == (ExitCode.STALLED, Fault.USER)
     assert outcome.message == outcome.failures[0].message == detail
+    assert conditions.reason_of(outcome) == "Stalled"
