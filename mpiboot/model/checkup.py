@@ -20,7 +20,7 @@ class Trial:
     Attributes:
         text: what came of it; empty when it failed.
         fault: the role's own words where it would fail.
-        remedy: its own hint.
+        remedy: its own hint; beside a text: of what the role needs for it.
         code: its exit code.
     """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from mpiboot.errors import ConfigError, LaunchFailedError
 from mpiboot.model.accounts import Entry, Seen, starts
+from mpiboot.model.checkup import Trial
 from mpiboot.model.record import dataclass
 
 NAME = "mpiboot"  # of an account that is made up
@@ -71,6 +72,25 @@ def decide(seen: Seen, *, serving: bool) -> Account:
             hint="give the account a shell in the image (usermod -s /bin/sh)",
         )
     return Account(entry=entry)
+
+
+def of_client(path: str, seen: Seen) -> Trial | None:
+    """Say what ssh is worth to a uid without an account, for which it does nothing; None: it has one.
+
+    Args:
+        path: of ssh.
+        seen: what is there.
+    """
+    if seen.entry is not None:
+        return None
+    try:
+        decide(seen, serving=False)
+    except ConfigError:
+        return Trial(
+            text=f"{path} does nothing here: uid {seen.uid} has no account",
+            remedy="give this uid an account: the finding on the user says how",
+        )
+    return Trial(text=f"{path}; uid {seen.uid} gets the account that it wants when the role starts")
 
 
 def _wrapped(entry: Entry, seen: Seen) -> Account:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mpiboot.log import logger
 from mpiboot.model.accounts import variables
+from mpiboot.model.checkup import Trial
 from mpiboot.plan import accounts
 from mpiboot.plan.accounts import Account
 from mpiboot.runtime import account, files
@@ -25,6 +26,11 @@ def foresee(env: Mapping[str, str], *, serving: bool) -> Account:
         LaunchFailedError: nobody could log in to it.
     """
     return accounts.decide(account.look(env), serving=serving)
+
+
+def of_client(path: str, env: Mapping[str, str]) -> Trial | None:
+    """Say what ssh is worth to a uid without an account; None: it has one."""
+    return accounts.of_client(path, account.look(env))
 
 
 def settle(env: MutableMapping[str, str], directory: Path, *, serving: bool) -> str:

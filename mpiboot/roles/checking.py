@@ -91,7 +91,7 @@ class Checking:
         client = asyncio.ensure_future(tried(self._ssh(), str, "ssh -V"))
         called = asyncio.ensure_future(self._call())
         facts = asyncio.ensure_future(tried(self._facts(), str, "this container", _FACTS_S))
-        names, mpi, found = await asked, await called, await keyed
+        names, mpi, found, ssh = await asked, await called, await keyed, await client
         self.material = found.made
         self.hosts = whereabouts.hosts(source, names)
         return Checkup(
@@ -105,7 +105,7 @@ class Checking:
             demanded=privileges.demanded(self._sshd_path()),
             copy=judged(self._copy),
             sshd=(await serving).trial,
-            ssh=(await client).trial,
+            ssh=ssh.made or ssh.trial,
             keys=found.trial,
             runtime=judged(self._runtime),
             rooms=self._rooms(),
@@ -170,12 +170,13 @@ class Checking:
             return path  # it cannot even tell its version
         return await self._openssh(path)
 
-    async def _ssh(self) -> str:
-        return await self._openssh(openssh.client(self._agent.job_env))
+    async def _ssh(self) -> Trial:
+        path, env = openssh.client(self._agent.job_env), self._agent.job_env
+        return account.of_client(path, env) or Trial(text=await self._openssh(path))
 
     async def _openssh(self, path: str) -> str:
         version = await sshd.version(path, self._agent.children, self._agent.job_env)
-        if not any(version):  # as for a user without an account
+        if not any(version):
             return f"{path}, which does not tell its version"
         return f"{path}, OpenSSH {version[0]}.{version[1]}"
 

@@ -138,7 +138,9 @@ def test_every_row_of_key_modes(agents: Agents, tmp_path: Path, row: str) -> Non
     assert told.failing == ({failing} if failing else set())
     worker = agents.worker("w1", **pod)
     if failing:
-        assert "OpenSSH 0.0" not in told.only("ssh", "ok")["text"]
+        ssh = told.only("ssh", "warning" if failing == "user" else "ok")
+        assert (f"uid {RANDOM} has no account" in ssh["text"]) == (failing == "user")
+        assert "version" not in ssh["text"]
         assert_same_words(told, failing, worker)
     else:
         assert "ecdsa-sha2-nistp521" in told.only("keys", "ok")["text"]

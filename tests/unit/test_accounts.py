@@ -103,3 +103,17 @@ def test_any_text_is_bearable(text: str, uid: int) -> None:
     """Whatever /etc/passwd holds, an entry that is found has a name and a shell."""
     found = lines.find(text, uid)
     assert found is None or (found.name and found.shell)
+
+
+def test_ssh_does_nothing_without_an_account() -> None:
+    """Who has one can use it; who will have none learns that; who gets one is told when."""
+    assert accounts.of_client("/usr/bin/ssh", MPI) is None
+    lacking = accounts.of_client("/usr/bin/ssh", NOBODY)
+    assert lacking is not None
+    assert lacking.text == "/usr/bin/ssh does nothing here: uid 1000650000 has no account"
+    assert "account" in lacking.remedy
+    for changed in (replace(NOBODY, writable=True), replace(NOBODY, library=LIBRARY)):
+        coming = accounts.of_client("/usr/bin/ssh", changed)
+        assert coming is not None
+        assert (coming.remedy, coming.fault) == ("", "")
+        assert "uid 1000650000 gets the account" in coming.text

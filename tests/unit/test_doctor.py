@@ -145,6 +145,7 @@ CASES: list[Case] = [
     ("privileges", nobody(demanded=CAPABILITIES, copy=BAD), FAIL, "broken", "mend it"),
     ("sshd", {"sshd": BAD}, FAIL, "broken", "mend it"),
     ("ssh", {"ssh": BAD}, FAIL, "broken", "mend it"),
+    ("ssh", {"ssh": Trial(text="ssh does nothing", remedy="an account")}, WARNING, "nothing", "account"),
     ("keys", {"keys": BAD}, FAIL, "broken", "mend it"),
     ("places", {"runtime": BAD}, FAIL, "broken", "mend it"),
     ("places", {"rooms": [replace(ROOM, why_not="Read-only")]}, WARNING, "Read-only", "tmpfs"),

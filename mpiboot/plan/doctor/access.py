@@ -104,6 +104,8 @@ def ssh(seen: Checkup) -> Iterator[Finding]:
             f"not needed: workers are reached through {seen.rsh_agent}; sshd, keys and privileges are"
             " not looked at"
         )
+    elif seen.ssh.text and seen.ssh.remedy:  # what fails is told of the user, and once is enough
+        yield doubtful(seen.ssh.text, seen.ssh.remedy)
     else:
         yield tried(seen.ssh)
 

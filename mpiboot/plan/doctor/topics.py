@@ -105,6 +105,7 @@ TOPICS = (
         judge=access.ssh,
         looks="ssh and its version; a worker proves its own login with it; with `--rsh-agent` that it is"
         " not needed, and nothing else of SSH is looked at",
+        warns="it does nothing, because this uid has no account: see user",
         fails="none on PATH: install openssh-client",
         code=ExitCode.CONFIG,
     ),
