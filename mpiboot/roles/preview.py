@@ -105,7 +105,7 @@ def _found(source: Source, settings: Settings) -> tuple[tuple[Host, ...], list[s
 def told(source: Enumerated | Scripted | Announced, settings: Settings) -> str:
     """Say who the workers of a source without a list are."""
     if isinstance(source, Announced):
-        return f"{counted(source.count, 'node that announces itself', 'nodes that announce themselves')}"
+        return counted(source.count, "node that announces itself", "nodes that announce themselves")
     many = f"{source.count}" if source.count else f"as many as stay for {settings.settle_s:g} s"
     if isinstance(source, Enumerated):
         return f"the addresses of {source.name}, {many}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mpiboot.errors import ExitCode
 from mpiboot.model.checkup import Asked, Checkup, Port
+from mpiboot.model.counting import counted
 from mpiboot.model.diagnosis import Finding, Grade
 from mpiboot.plan.doctor.findings import doubtful, good, tried
 from mpiboot.plan.parties import listed
@@ -64,8 +65,8 @@ def resolver(seen: Checkup) -> Iterator[Finding]:
     away = [one for one in asked if not one.addresses]
     if away:
         yield doubtful(
-            f"{len(away)} of {len(asked)} names do not resolve now: {listed([a.name for a in away])}"
-            f" ({away[0].why_not})",
+            f"{len(away)} of {counted(len(asked), 'name does', 'names do')} not resolve now:"
+            f" {listed([a.name for a in away])} ({away[0].why_not})",
             _WAITS,
         )
     own = {*_HERE, seen.names.hostname}
@@ -73,9 +74,11 @@ def resolver(seen: Checkup) -> Iterator[Finding]:
     there = [one for one in asked if one.addresses and one not in wrong]
     yield from _odd(wrong, there, seen)
     if there:
+        unasked = seen.names.unasked
         told = listed([f"{one.name} ({listed(one.addresses)})" for one in there])
-        more = f"; {seen.names.unasked} more were not asked for" if seen.names.unasked else ""
-        yield good(f"{len(there)} of {len(asked)} names of workers resolve: {told}{more}")
+        more = f"; {counted(unasked, 'more was', 'more were')} not asked for" if unasked else ""
+        named = counted(len(asked), "name of a worker resolves", "names of workers resolve")
+        yield good(f"{len(there)} of {named}: {told}{more}")
 
 
 def _odd(wrong: Sequence[Asked], there: Sequence[Asked], seen: Checkup) -> Iterator[Finding]:
