@@ -26,12 +26,14 @@ async def prepare(settings: Settings, env: Mapping[str, str], directory: Path) -
 
 
 def note(settings: Settings, env: Mapping[str, str]) -> str:
-    """Tell where the keys will come from, for people.
+    """Tell where the keys will come from, for people, or that none are there yet.
 
     Raises:
-        ConfigError: there are none.
+        ConfigError: those that are named cannot be used.
     """
     if settings.rsh_agent:
         return f"no keys are needed: workers are reached through {settings.rsh_agent}"
-    what = keys.find(settings, env).what
-    return f"keys from {what}; host keys of the job are pinned at the start"
+    origin = keys.seek(settings, env)
+    if origin is None:  # the plan is the same with any
+        return f"no keys are there yet, and the job needs some: {keys.HOW_TO_MAKE}"
+    return f"keys from {origin.what}; host keys of the job are pinned at the start"

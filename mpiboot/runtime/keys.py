@@ -70,6 +70,18 @@ def find(settings: Settings, env: Mapping[str, str]) -> Origin:
     Raises:
         ConfigError: there is none, or what is named cannot be used.
     """
+    origin = seek(settings, env)
+    if origin is None:
+        raise ConfigError(f"no key material: looked in {', '.join(_places(env))}", hint=HOW_TO_MAKE)
+    return origin
+
+
+def seek(settings: Settings, env: Mapping[str, str]) -> Origin | None:
+    """Tell where the job's key material is; None: nothing names any, and none is found.
+
+    Raises:
+        ConfigError: what is named cannot be used.
+    """
     if settings.secret_file:
         text = _read_secret(settings.secret_file)
         return Origin(secret=_checked(text, settings.secret_file), what=settings.secret_file)
@@ -77,11 +89,12 @@ def find(settings: Settings, env: Mapping[str, str]) -> Origin:
         return Origin(secret=_checked(settings.secret, "MPIBOOT_SECRET"), what="MPIBOOT_SECRET")
     if settings.key_dir:
         return Origin(directory=settings.key_dir, what=settings.key_dir)
-    places = ["/etc/mpiboot/keys", *(f"{home}/.ssh" for home in _homes(env))]
-    for place in places:
-        if _holds_private_key(Path(place)):
-            return Origin(directory=place, what=place)
-    raise ConfigError(f"no key material: looked in {', '.join(places)}", hint=HOW_TO_MAKE)
+    found = next((place for place in _places(env) if _holds_private_key(Path(place))), "")
+    return Origin(directory=found, what=found) if found else None
+
+
+def _places(env: Mapping[str, str]) -> list[str]:
+    return ["/etc/mpiboot/keys", *(f"{home}/.ssh" for home in _homes(env))]
 
 
 async def prepare_in_child(origin: Origin, directory: Path, children: Children) -> KeyMaterial:

@@ -11,10 +11,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mpiboot.local.cluster import Cluster
+from tests.helpers.accountfiles import MPI, passwd
 from tests.helpers.agents import PYTHON, Agent, Agents
 from tests.helpers.eventually import eventually
 
@@ -247,3 +249,20 @@ def test_a_reader_that_leaves(command: str) -> None:
         popen.stdout.close()
         said = popen.stderr.read()
     assert (popen.returncode, said) == (141, b"")
+
+
+def test_a_plan_needs_no_keys(agents: Agents, tmp_path: Path) -> None:
+    """0 with the whole plan, and a note of what is missing; the job itself is refused with 78."""
+    pod: dict[str, Any] = {
+        "env": {"MPIBOOT_SECRET_FILE": None, "HOME": "/nowhere"},
+        "binds": (passwd(tmp_path, home="/nowhere"),),
+        "uid": MPI,
+    }
+    words = ("--hosts", "w1:1,w2:2", "--", "true")
+    plan = agents.mpiboot("plan", ["plan", *words], **pod)
+    assert plan.wait() == 0
+    assert b"note   no keys are there yet, and the job needs some: make a secret" in plan.out
+    assert b"-np 3" in plan.out
+    launcher = agents.mpiboot("launcher", ["launcher", *words], **pod)
+    assert launcher.wait() == 78
+    assert "no key material" in launcher.log
