@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from mpiboot import __version__
+from mpiboot.model.counting import counted
 from mpiboot.model.diagnosis import Diagnosis, Finding, Grade
 
 SCHEMA = 1
@@ -16,7 +17,7 @@ def text(found: Diagnosis) -> str:
     width = max(len(topic) for topic, _ in found.findings)
     lines = [line for topic, one in found.findings for line in _lines(topic, one, width)]
     ok, warnings, fails = (found.count(grade) for grade in Grade)
-    counts = f"{fails} will fail, {warnings} warning{'s' * (warnings != 1)}, {ok} ok"
+    counts = f"{fails} will fail, {counted(warnings, 'warning')}, {ok} ok"
     return "\n".join([*lines, f"{found.role or 'settings'}: {counts}; exit {found.code}"]) + "\n"
 
 
