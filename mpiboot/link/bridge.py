@@ -25,8 +25,13 @@ def main() -> int:
             chunk = os.read(source, _CHUNK)
             if not chunk:
                 return 0
-            while chunk:
-                chunk = chunk[os.write(routes[source], chunk) :]
+            try:
+                while chunk:
+                    chunk = chunk[os.write(routes[source], chunk) :]
+            except OSError:
+                if source:
+                    raise
+                watch.unregister(source)  # the agent has closed; its last word is still to be read
 
 
 if __name__ == "__main__":

@@ -269,7 +269,8 @@ class Gathering:
 
     def lost(self, name: str, why: str) -> None:
         """Know that a lease is lost; where somebody still waits for the worker, start anew with it."""
-        self.leases.pop(name, None)
+        lease = self.leases.pop(name, None)
+        why = (lease.notice if lease is not None else "") or why
         before = self.seen.get(name)
         if before is None or not before.reach.ready:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 
@@ -140,7 +141,11 @@ def test_an_older_launcher_is_refused(agents: Agents) -> None:
     second = running(agents, *RING, name="second")
     agents.worker("w3", *QUICK)
     assert first.wait(45) == 242
-    assert "launcher second of generation 2 has taken this worker" in first.log
+    taken = "launcher second of generation 2 has taken this worker"
+    assert f"w1 went away again: {taken}" in first.log
+    assert re.search(
+        rf"exit 242: w[12] went away while the job was being launched: {taken}", first.log
+    )
     assert second.pod.poll() is None
     second.pod.send(signal.SIGTERM)
     assert second.wait(45) == 143
