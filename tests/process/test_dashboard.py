@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -53,12 +54,17 @@ def ask(prometheus: Prometheus, job: str) -> Answers:
     }
 
 
-def settled(prometheus: Prometheus, job: str, empty: set[Query]) -> Answers:
-    """Ask until all has arrived that shall; return the answers."""
+def settled(
+    prometheus: Prometheus, job: str, empty: set[Query], stages: dict[str, int] | None = None
+) -> Answers:
+    """Ask until all has arrived that shall, of that many agents in each stage; return the answers."""
 
     def check() -> Answers:
         answers = ask(prometheus, job)
         assert {query for query, answer in answers.items() if not answer} <= empty
+        panel = "Stage of each agent"
+        seen = values(answers[panel, "A"], "instance").values()
+        assert stages in (None, Counter(state(panel, number) for number in seen))
         return answers
 
     return eventually(check, LONG_S, interval=0.5)
@@ -92,7 +98,7 @@ def _play(agents: Agents, directory: Path, groups: list[Path]) -> Seen:
     for job, group in zip(jobs, groups, strict=True):
         agents.worker(f"{job}-worker-1", agent=memorycgroup.inside(group), env=PUSHED)
         agents.worker(f"{job}-worker-2", env=PUSHED)
-    running = settled(prometheus, "healthy", TROUBLE | ENDS)
+    running = settled(prometheus, "healthy", TROUBLE | ENDS, {"running": 3})
     go_on.touch()
     assert launchers["healthy"].wait(LONG_S) == 0
     assert launchers["failing"].wait(LONG_S) == 137
