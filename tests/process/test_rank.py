@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import pty
+import select
 import shlex
 import shutil
 import signal
@@ -585,6 +586,12 @@ def test_stderr_that_nobody_takes_holds_the_program_up(agent: FakeAgent) -> None
         def blocked() -> None:
             pids = children.read_text().split()
             assert pids
+            with Path(f"/proc/{popen.pid}/fd/2").open("wb", buffering=0) as end:
+                assert select.select([], [end], [], 0) == (
+                    [],
+                    [],
+                    [],
+                )  # the wrapper is held up, too
             assert "pipe_w" in Path(f"/proc/{pids[0]}/wchan").read_text()
 
         eventually(blocked)
