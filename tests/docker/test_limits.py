@@ -140,7 +140,7 @@ def test_res_01_what_dead_ranks_left_is_removed(box: Box, tmp_path: Path) -> Non
     with alive.open("wb"):
         code, log = run(box, "true", worker=("-v", f"{tmp_path}:/dev/shm"))
     assert code == 0, log
-    assert "removed 1 segments of dead ranks from /dev/shm: 4 KiB" in box.logs("w1")
+    assert "removed 1 segment of dead ranks from /dev/shm: 4 KiB" in box.logs("w1")
     assert (dead.exists(), alive.exists()) == (False, True)
 
 
