@@ -68,10 +68,7 @@ def prepare(
     called = _call(dialect, replace(request, command=wrapping.command(wrapper, command)))
     kept = scene.kept()
     told = remarks.told(scene.sharing.crowds, scene.choice, differing, kept)
-    lost = wrapping.unsorted(settings, wrapper)
-    warned = tuple(
-        filter(None, (*limits.warnings(layout, facts, ground.facts, dialect.NEEDS), lost))
-    )
+    warned = scene.warned(wrapper)
     return LaunchPlan(
         program=command[0],
         files=access.files(settings, dialect, ground, layout),
@@ -128,7 +125,7 @@ class _Scene:
         facts = [
             one if place.address else own for place, one in zip(places, self.facts, strict=True)
         ]
-        return sharing.look(places, facts)
+        return sharing.look(places, facts, oversubscribe=self.settings.oversubscribe)
 
     @property
     def rdma(self) -> bool:
@@ -190,6 +187,12 @@ class _Scene:
             self.settings.port_check, (*given, *params), rdma=rdma, elastic=self.settings.elastic
         )
 
+    def warned(self, wrapper: Wrapper | None) -> tuple[str, ...]:
+        """Say what limits of the containers may break, and what has no effect without a wrapper."""
+        ground, needs = self.ground, self.dialect.NEEDS
+        low = limits.warnings(self.layout, self.facts, ground.facts, needs)
+        return tuple(filter(None, (*low, wrapping.unsorted(self.settings, wrapper))))
+
     def kept(self) -> list[Decision]:
         """Find the variables that stay here, with the rule that keeps each."""
         found = rankenv.rank_environment(
@@ -204,20 +207,20 @@ class _Scene:
         own = {passenv.LINK: ground.link} if wrapper is not None else {}  # ranks of this container
         own[discovery.VARIABLE] = discovery.path(self.settings, ground.directory)
         environ = {**ground.environ, **own, **{one.name: one.value for one in given}}
-        request = self._placed(environ, exports)
+        raw_output = wrapping.raw_output(self.dialect, ground, wrapper)
+        request = replace(self._placed(environ, exports), raw_output=raw_output)
         if wrapper is None:
             return request, given
         # What the wrapper does, mpirun need not.
         no_stdin = request.no_stdin or bool(wrapper.feeds)
         quiet = replace(request, tag_output=False, timestamp_output=False, wdir="")
-        raw_output = "" if wrapper.nonce else request.raw_output  # frames are whole lines
-        return replace(quiet, no_stdin=no_stdin, raw_output=raw_output), given
+        return replace(quiet, no_stdin=no_stdin), given
 
     def _placed(self, environ: Mapping[str, str], exports: Sequence[Export]) -> Request:
         settings, ground, layout, choice = self.settings, self.ground, self.layout, self.choice
-        busy = bool(self.sharing.crowds) or settings.oversubscribe
+        busy = self.sharing.busy
         # A bare Open MPI 5 binds to cores, and gives up where there are fewer of them than slots.
-        free = self.horovod or busy or self.sharing.shared
+        free = self.horovod or self.sharing.unbound
         threads = "Horovod: threads of a rank use all its CPUs"
         why = threads if self.horovod else "more ranks than CPUs" if busy else _IN_COMMON
         return Request(
@@ -242,7 +245,6 @@ class _Scene:
             own_interface=ground.own_interface,
             busy=busy,
             no_cma=any(one is None or one.cma is False for one in self.facts),
-            raw_output=self.dialect.raw_output(ground.version),
             tag_output=settings.tag_output,
             timestamp_output=settings.timestamp_output,
             no_stdin=ground.no_stdin,

@@ -139,8 +139,6 @@ def _scripts(ground: Ground, programs: Mapping[str, str], job: Job) -> list[Plan
 def _job(
     base: LaunchPlan, settings: Settings, dialect: Dialect, ground: Ground, layout: Layout
 ) -> Job:
-    framed = base.wrapper is not None and base.wrapper.nonce
-    busy = bool(base.sharing.crowds) or settings.oversubscribe
     stays = settings.dvm and not _no_dvm(base, settings, dialect, ground, layout)
     return Job(
         dialect=dialect.NAME,
@@ -161,9 +159,9 @@ def _job(
         json_log=settings.log_format == "json" and settings.output_format != "json",
         ignore_sigpipe=dialect.DIES_OF_SIGPIPE,
         discovery=discovery.path(settings, ground.directory) if settings.elastic else "",
-        busy=busy,
-        unbound=(busy or base.sharing.shared) and not settings.bind_to,
-        raw_output="" if framed else dialect.raw_output(ground.version),
+        busy=base.sharing.busy,
+        unbound=base.sharing.unbound and not settings.bind_to,
+        raw_output=wrapping.raw_output(dialect, ground, base.wrapper),
         dvm=f"{ground.directory}/{dvm.DIRECTORY}" if stays else "",
         prte=ground.prte if stays else "",
     )

@@ -8,7 +8,7 @@ with a rank each, on a machine of two CPUs: 9 ms for an allreduce in place of 50
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 
@@ -28,10 +28,22 @@ class Sharing:
     Attributes:
         shared: whether workers have CPUs in common.
         crowds: who has fewer CPUs than slots, as the log tells it.
+        oversubscribe: whether more ranks than slots are wanted.
     """
 
     shared: bool = False
     crowds: tuple[str, ...] = ()
+    oversubscribe: bool = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether there are fewer CPUs than ranks somewhere, so that these must not spin."""
+        return bool(self.crowds) or self.oversubscribe
+
+    @property
+    def unbound(self) -> bool:
+        """Whether ranks would be bound to CPUs that others use, too, or to more than there are."""
+        return self.busy or self.shared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +57,15 @@ class _Worker:
     on: str
 
 
-def look(places: Sequence[Place], facts: Sequence[Facts | None]) -> Sharing:
+def look(
+    places: Sequence[Place], facts: Sequence[Facts | None], *, oversubscribe: bool = False
+) -> Sharing:
     """Compare the CPUs of all workers with their slots.
 
     Args:
         places: the workers.
         facts: what each of them tells; None for a plain sshd, of which nothing is known.
+        oversubscribe: whether more ranks than slots are wanted.
     """
     known = [
         _Worker(
@@ -70,7 +85,7 @@ def look(places: Sequence[Place], facts: Sequence[Facts | None]) -> Sharing:
     ]
     groups = [group for group in _groups(known) if len(group) > 1]
     crowds = crowds or [text for group in groups if (text := _crowd(group))]
-    return Sharing(shared=bool(groups), crowds=tuple(crowds))
+    return Sharing(shared=bool(groups), crowds=tuple(crowds), oversubscribe=oversubscribe)
 
 
 def _crowd(group: Sequence[_Worker]) -> str:
@@ -86,19 +101,25 @@ def _crowd(group: Sequence[_Worker]) -> str:
 
 def _groups(known: Sequence[_Worker]) -> list[list[_Worker]]:
     """Put workers together that are on one machine and may run on the same of its CPUs."""
-    machines: dict[str, dict[int, int]] = {}  # the masks of a machine → the whole group's mask
-    for one in known:
-        if one.on and one.mask:
-            machines.setdefault(one.on, {})[one.mask] = one.mask
-    for masks in machines.values():
-        for mask in masks:
-            whole = reduce(or_, (other for other in masks.values() if other & mask))
-            masks.update({mine: whole for mine, other in masks.items() if other & whole})
+    placed = [one for one in known if one.on and one.mask]
+    masks: dict[str, set[int]] = {}
+    for one in placed:
+        masks.setdefault(one.on, set()).add(one.mask)
+    united = {machine: _united(found) for machine, found in masks.items()}
     groups: dict[tuple[str, int], list[_Worker]] = {}
-    for one in known:
-        if one.on and one.mask:
-            groups.setdefault((one.on, machines[one.on][one.mask]), []).append(one)
+    for one in placed:
+        whole = next(together for together in united[one.on] if together & one.mask)
+        groups.setdefault((one.on, whole), []).append(one)
     return list(groups.values())
+
+
+def _united(masks: Iterable[int]) -> list[int]:
+    """Unite sets that have a CPU in common."""
+    apart: list[int] = []
+    for mask in masks:
+        whole = reduce(or_, (other for other in apart if other & mask), mask)
+        apart = [*(other for other in apart if not other & mask), whole]
+    return apart
 
 
 def _mask(cpu_list: str) -> int:

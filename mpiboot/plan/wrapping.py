@@ -90,6 +90,12 @@ def needed_by(settings: Settings) -> list[str]:
     return [flag for flag, given in wanted.items() if given]
 
 
+def raw_output(dialect: Dialect, ground: Ground, wrapper: Wrapper | None) -> str:
+    """Return what mpirun's `--output` needs so that half lines stay apart; frames are whole lines."""
+    framed = wrapper is not None and wrapper.nonce
+    return "" if framed else dialect.raw_output(ground.version)
+
+
 def unsorted(settings: Settings, wrapper: Wrapper | None) -> str:
     """Say what has no effect where nobody tells ranks apart; empty: all has."""
     lost = [flag for flag in needed_by(settings) if flag in ("--output-dir", "--show-ranks")]

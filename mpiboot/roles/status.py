@@ -139,8 +139,9 @@ async def _views(
                 return
     except onlooking.UnseenError as fault:
         if none and _left(settings, env) is None:
-            nobody = isinstance(fault, onlooking.NobodyError)
-            raise _without_end(str(fault), settings) if nobody else fault from fault
+            if isinstance(fault, onlooking.NobodyError):
+                raise _without_end(str(fault), settings) from fault
+            raise
     left = _left(settings, env)
     if left is None:
         raise _without_end(_GONE, settings)

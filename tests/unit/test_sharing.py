@@ -72,6 +72,14 @@ def test_sets_that_a_third_one_joins() -> None:
     assert found.crowds == ("w1, w2, w3 share 3 CPUs for 4 slots: waiting ranks let others run",)
 
 
+@given(st.permutations(["0-1", "1-2", "2-3", "3-4", "4"]))
+def test_a_chain_of_sets_is_one_group(lists: list[str]) -> None:
+    """In whatever order the workers come: six ranks for five CPUs."""
+    found = look((2, 2, lists[0], "m"), *((1, 1, cpus, "m") for cpus in lists[1:]))
+    told = "w1, w2, w3 and 2 more share 5 CPUs for 6 slots: waiting ranks let others run"
+    assert found.crowds == (told,)
+
+
 def test_a_worker_alone_with_fewer_cpus_than_slots() -> None:
     """Whatever machine it is on."""
     found = look((4, 0.5, "", ""))
@@ -90,6 +98,7 @@ def test_lists_of_cpus_are_read_as_they_are_written(cpus: set[int]) -> None:
 
 def test_the_kernel_writes_the_same_list() -> None:
     """And the machine is known by what all its containers read."""
+    os.sched_setaffinity(0, os.sched_getaffinity(0))  # or it lists CPUs that are not there, too
     text = Path("/proc/self/status").read_text(encoding="utf-8")
     allowed = re.search(r"^Cpus_allowed_list:\s+(\S+)$", text, re.MULTILINE)
     facts = inspect.facts(os.environ)
